@@ -41,8 +41,8 @@ Result<NodeIdentity> look_at_machine(const Config& config) {
   return identity;
 }
 
-registry::Ranges ranges_of(const Config& config) {
-  registry::Ranges ranges;
+kinds::Ranges ranges_of(const Config& config) {
+  kinds::Ranges ranges;
   ranges.service_cidr = config.service_cidr;
   ranges.node_port_min = config.node_port_first;
   ranges.node_port_max = config.node_port_last;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"

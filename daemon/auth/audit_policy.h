@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "daemon/auth/attributes.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "daemon/registry/registry.h"
 
 namespace coracle::auth {

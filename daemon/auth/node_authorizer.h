@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "daemon/auth/rules.h"
 #include "daemon/registry/registry.h"
 

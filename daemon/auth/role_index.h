@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "daemon/auth/rules.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "runtime/base/result.h"
 
 namespace coracle::auth {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/sha256.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "daemon/auth/jwt.h"
 #include "daemon/auth/static_tokens.h"
 #include "daemon/auth/token_cache.h"

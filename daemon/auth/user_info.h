@@ -2,7 +2,7 @@
 // A user as UserInfo, for reviews and the audit log. Pure. Source: Kubernetes authentication.k8s.io/v1 UserInfo.
 #pragma once
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "runtime/base/json.h"
 
 namespace coracle::auth {

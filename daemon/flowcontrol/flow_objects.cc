@@ -7,8 +7,8 @@
 #include "daemon/registry/bootstrap.h"
 #include "runtime/base/log.h"
 #include "store/engine/engine.h"
+#include "store/kinds/flowcontrol/flow_defaults.h"
 #include "store/object/object.h"
-#include "store/schema/defaults/flow.h"
 
 namespace coracle::flowcontrol {
 namespace {

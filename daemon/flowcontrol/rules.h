@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 #include "daemon/auth/attributes.h"
 #include "daemon/flowcontrol/queue_set.h"
 #include "daemon/flowcontrol/shares.h"

@@ -2,10 +2,10 @@
 // See bootstrap.h.
 #include "daemon/registry/bootstrap.h"
 
-#include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/parts.h"
+#include "store/kinds/flowcontrol/flow_defaults.h"
+#include "store/kinds/service/server/address_range.h"
 #include "store/object/object.h"
-#include "store/schema/defaults/flow.h"
 #include "store/schema/priority.h"
 
 namespace coracle::registry {
@@ -117,12 +117,12 @@ Result<void> ensure_flow_control(Registry& registry) {
   return {};
 }
 
-Result<std::string> api_service_address(const Ranges& ranges) {
-  AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
-  return address_text(range.first());
+Result<std::string> api_service_address(const kinds::Ranges& ranges) {
+  kinds::AddressRange range = TRY(kinds::AddressRange::parse(ranges.service_cidr));
+  return kinds::address_text(range.first());
 }
 
-Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& given) {
+Result<void> bootstrap(Registry& registry, const kinds::Ranges& ranges, const Bootstrap& given) {
   for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     if (!registry.get(kNamespace, {"", std::string(name)}))
       TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));

@@ -17,13 +17,13 @@ struct Bootstrap {
 };
 
 // Errors: those of the write pipeline.
-Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& given);
+Result<void> bootstrap(Registry& registry, const kinds::Ranges& ranges, const Bootstrap& given);
 
 // Creates missing flow schemas and priority levels, and updates those that the server manages. Mandatory ones have a fixed spec;
 // suggested ones follow this version's spec while their annotation allows it. Errors: those of the write pipeline.
 Result<void> ensure_flow_control(Registry& registry);
 
 // The address of the Service `kubernetes`: the first one of the service range. Errors: invalid
-Result<std::string> api_service_address(const Ranges& ranges);
+Result<std::string> api_service_address(const kinds::Ranges& ranges);
 
 }  // namespace coracle::registry

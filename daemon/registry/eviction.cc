@@ -170,7 +170,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   Writer internal = writer;
   internal.user = nullptr, internal.field_manager.clear();
   auto charge = modify(
-      {info, strategy_of(info.kind), budget.key(), "status"},
+      {info, kinds::strategy_of(info.kind), budget.key(), "status"},
       [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, internal);
   if (!charge) return charge.take_error();
   TRY(target_and_remove(key, options, writer));
@@ -184,8 +184,8 @@ Result<void> Registry::target_and_remove(const Key& key, DeleteOptions options, 
     const schema::KindPtr served = TRY(catalogs_.find(kPod));
     const schema::KindInfo& info = *served;
     Written written = TRY(modify(
-        {info, strategy_of(info.kind), key, "status"}, [&](const Object& now) { return targeted(now, options, clock_.now()); },
-        !options.revision, internal));
+        {info, kinds::strategy_of(info.kind), key, "status"},
+        [&](const Object& now) { return targeted(now, options, clock_.now()); }, !options.revision, internal));
     if (options.revision) options.revision = written.object->revision();
   }
   TRY(remove(kPod, key, options, writer));

@@ -6,11 +6,11 @@
 
 #include <string_view>
 
-#include "daemon/admission/user.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
+#include "store/object/user.h"
 
 namespace coracle::registry {
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kComponents[] = {"controller-manager", "etcd-0", "scheduler"};
 
-Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
+Result<void> make_service_network(Registry& registry, const kinds::Ranges& ranges) {
   Key key{"", "kubernetes"};
   if (!registry.get(kServiceCIDR, key)) {
     json::value network = json::object{{"metadata", json::object{{"name", key.name}}},
@@ -41,7 +41,7 @@ Result<void> make_component(Registry& registry, std::string_view name) {
 
 }  // namespace
 
-Result<void> make_parts(Registry& registry, const Ranges& ranges) {
+Result<void> make_parts(Registry& registry, const kinds::Ranges& ranges) {
   TRY(make_service_network(registry, ranges).wrap("make the ServiceCIDR kubernetes"));
   for (std::string_view name : kComponents) TRY(make_component(registry, name).wrap("make a ComponentStatus"));
   return {};

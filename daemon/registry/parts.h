@@ -9,6 +9,6 @@
 namespace coracle::registry {
 
 // Idempotent; existing objects are not changed. Errors: as Registry::create.
-Result<void> make_parts(Registry& registry, const Ranges& ranges);
+Result<void> make_parts(Registry& registry, const kinds::Ranges& ranges);
 
 }  // namespace coracle::registry

@@ -287,7 +287,7 @@ Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unk
   return {};
 }
 
-Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, Ranges ranges, const Clock& clock)
+Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, kinds::Ranges ranges, const Clock& clock)
     : engine_(engine), catalogs_(catalogs), services_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] {
         return random_suffix();
       }) {}
@@ -386,7 +386,7 @@ Result<json::value> Registry::scale(const Kind& kind, const Key& key) const {
 
 // ---- create ----
 
-std::unique_lock<std::mutex> Registry::exclusive_lock_of(const Strategy& strategy) {
+std::unique_lock<std::mutex> Registry::exclusive_lock_of(const kinds::Strategy& strategy) {
   return strategy.one_at_a_time ? std::unique_lock(allocation_) : std::unique_lock<std::mutex>();
 }
 
@@ -414,7 +414,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
-  auto exclusive = exclusive_lock_of(strategy_of(info.stored().kind));
+  auto exclusive = exclusive_lock_of(kinds::strategy_of(info.stored().kind));
   bool once = !generated && engine_.count(kResourceQuota) == 0;  // there is no reason for a retry
   if (once) return create_once(info, place, std::move(decoded), writer);
   Warnings warnings(writer);
@@ -432,7 +432,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
 
 Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer) {
   const schema::KindInfo& stored = info.stored();
-  const Strategy& strategy = strategy_of(stored.kind);
+  const kinds::Strategy& strategy = kinds::strategy_of(stored.kind);
   bool records = !writer.field_manager.empty();
   json::object written = records ? created_fields(info, body) : json::object();
   json::value object = as_stored(info, std::move(body));
@@ -480,7 +480,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
                                  const Writer& writer) {
   const schema::KindPtr served = TRY(catalogs_.find(kind));
   const schema::KindInfo& info = *served;
-  Target target{info, strategy_of(info.stored().kind), key, subresource};
+  Target target{info, kinds::strategy_of(info.stored().kind), key, subresource};
   if (get_string(body, "metadata.name").empty()) return nameless(key.name);
   if (subresource == "scale") {
     json::value scale = TRY(decode_part(part_type(info, subresource), key, std::move(body), writer));
@@ -512,7 +512,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
                                 const json::value& patch, bool force, const Writer& writer) {
   const schema::KindPtr served = TRY(catalogs_.find(kind));
   const schema::KindInfo& info = *served;
-  Target target{info, strategy_of(info.stored().kind), key, subresource};
+  Target target{info, kinds::strategy_of(info.stored().kind), key, subresource};
   if (subresource == "scale") return patch_scale(target, type, patch, force, writer);
   bool applies = type == PatchType::apply;
   Writer recorder = writer;
@@ -708,7 +708,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
   const schema::KindPtr served = TRY(catalogs_.find(kind));
   const schema::KindInfo& asked = *served;
   const schema::KindInfo& info = asked.stored();
-  const Strategy& strategy = strategy_of(info.kind);
+  const kinds::Strategy& strategy = kinds::strategy_of(info.kind);
   auto shown = [&](ObjectPtr object, bool gone) { return Removed{schema::shown_as(asked, std::move(object)), gone}; };
   for (int attempt = 1;; attempt++) {
     auto found = engine_.get(info.kind, key);
@@ -781,7 +781,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
   const schema::KindPtr served = TRY(catalogs_.find(kPod));
   const schema::KindInfo& info = *served;
   auto bound = modify(
-      {info, strategy_of(kPod), key, "binding"},
+      {info, kinds::strategy_of(kPod), key, "binding"},
       [&](const Object& pod) -> Result<json::value> {
         if (!uid.empty() && uid != pod.uid())
           return conflict(kPod, key.name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registry: the only way to write objects. Every create, update, patch and deletion of every kind, over HTTP or from components
-// of the daemon, uses the same pipeline; rules of one kind are in a Strategy (strategy.h).
+// of the daemon, uses the same pipeline; rules of one kind are in a Strategy (store/kinds/strategy.h).
 //   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ broadcaster ─▶ watches
 // Admission (daemon/admission) is called twice: before validation, when it may change the object, and after it. Reads use the
 // engine; the registry only adds selectors. Thread-safe; writes may block on the disk. Source: Kubernetes API concepts; apiserver
@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "daemon/admission/chain.h"
-#include "daemon/admission/user.h"
 #include "daemon/registry/fields.h"
 #include "daemon/registry/guard.h"
-#include "daemon/registry/kinds/service_index.h"
-#include "daemon/registry/strategy.h"
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
+#include "store/kinds/service/server/service_index.h"
+#include "store/kinds/strategy.h"
+#include "store/object/user.h"
 #include "store/schema/catalog_source.h"
 
 namespace coracle::registry {
@@ -80,7 +80,8 @@ using Measure =
 class Registry {
  public:
   // `engine` and `catalogs` must outlive it.
-  Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, Ranges ranges, const Clock& clock = system_clock());
+  Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, kinds::Ranges ranges,
+           const Clock& clock = system_clock());
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
   void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; called for every write of a user
 
@@ -122,7 +123,7 @@ class Registry {
   using Change = std::function<Result<json::value>(const Object& old)>;
   struct Target {                  // of an update
     const schema::KindInfo& info;  // as requested
-    const Strategy& strategy;
+    const kinds::Strategy& strategy;
     Key key;
     std::string_view subresource;
     const schema::KindInfo& stored() const { return info.stored(); }
@@ -142,15 +143,15 @@ class Registry {
   // Sets the DisruptionTarget condition on the pod and deletes it. Errors: as remove.
   Result<void> target_and_remove(const Key& key, DeleteOptions options, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
-  std::unique_lock<std::mutex> exclusive_lock_of(const Strategy& strategy);
+  std::unique_lock<std::mutex> exclusive_lock_of(const kinds::Strategy& strategy);
   const Measure* measure_of(const Kind& kind) const;
   Result<engine::ListPage> measured(const Measure& measure, const engine::ListOptions& options) const;
   Result<engine::ListOptions> list_options(const schema::KindPtr& kind, const ListRequest& request) const;
 
   engine::Engine& engine_;
   const schema::CatalogSource& catalogs_;
-  ServiceIndex services_;  // guarded by allocation_
-  Ranges ranges_;
+  kinds::ServiceIndex services_;  // guarded by allocation_
+  kinds::Ranges ranges_;
   const Clock& clock_;
   admission::Chain admission_;
   TokenIssuer* token_issuer_ = nullptr;

@@ -209,6 +209,7 @@ struct Broadcaster::Shared {
       current = std::move(next);
     });
   }
+  void end_those(const std::function<bool(const Inbox&)>& which, const Error& why);
   // Ends the watches that keep most until the total is below the limit. Subscriptions never count, because they keep up.
   void end_those_behind(const Inboxes& all) {
     if (*superseded_bytes <= superseded_bytes_max) return;
@@ -393,10 +394,18 @@ void Broadcaster::publish(const std::vector<Event>& events) {
   shared_->published = events.back().revision;
 }
 
+void Broadcaster::Shared::end_those(const std::function<bool(const Inbox&)>& which, const Error& why) {
+  auto all = inboxes.with([](const auto& current) { return current; });
+  for (const auto& inbox : *all)
+    if (which(*inbox) && inbox->end(why) && inbox->subscribed) wake(inbox.get());
+}
+
+void Broadcaster::end_watches(const Kind& kind, const Error& why) {
+  shared_->end_those([&](const Inbox& inbox) { return inbox.kind() == kind; }, why);
+}
+
 void Broadcaster::stop(const Error& why) {
-  auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
-  for (const auto& inbox : *inboxes)
-    if (inbox->end(why) && inbox->subscribed) shared_->wake(inbox.get());
+  shared_->end_those([](const Inbox&) { return true; }, why);
   shared_->work.with([](Shared::Work& work) { work.stopped = true; });
   shared_->work.notify();
   if (deliverer_.joinable()) deliverer_.join();

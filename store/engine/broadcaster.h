@@ -47,6 +47,8 @@ class Inbox {
  public:
   Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
 
+  const Kind& kind() const { return kind_; }
+
   // For the broadcaster. Who must be notified of the new event; the owner has already been.
   enum class Tell { nobody, owner, delegate };
   bool concerns(const Event& event) const;
@@ -116,7 +118,8 @@ class Broadcaster {
   void leave(const std::shared_ptr<Inbox>& inbox);
 
   void publish(const std::vector<Event>& events);  // from one thread at a time, in order of revisions
-  void stop(const Error& why);                     // ends every watch; returns after the callbacks have run
+  void end_watches(const Kind& kind, const Error& why);
+  void stop(const Error& why);  // ends every watch; returns after the callbacks have run
 
  private:
   friend class BroadcastWatcher;

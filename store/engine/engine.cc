@@ -360,6 +360,8 @@ Revision Engine::compacted() const {
   return state_->memory.with([](const Memory& memory) { return memory.window.floor(); });
 }
 
+void Engine::end_watches(const Kind& kind, const Error& why) { state_->broadcaster.end_watches(kind, why); }
+
 void Engine::compact(Revision revision) {
   state_->memory.with([&](Memory& memory) { memory.window.forget(std::min(revision, memory.revision)); });
 }

@@ -199,6 +199,8 @@ class Engine {
   // future revision.
   Result<std::unique_ptr<Watcher>> watch(const Kind& kind, const std::string& ns, Revision after);
   Result<std::unique_ptr<Subscription>> subscribe(const Kind& kind, const std::string& ns, Revision after, Callbacks callbacks);
+  // Ends the watches of a kind with `why`, after the events that they have not read yet.
+  void end_watches(const Kind& kind, const Error& why);
   // Drops the events up to `revision`: watches and pages from before it fail with gone.
   void compact(Revision revision);
 

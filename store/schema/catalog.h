@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -136,7 +137,8 @@ class KindRange {  // for (const KindInfo& info : catalog.kinds())
 
 class Catalog {
  public:
-  Catalog();  // with the built-in kinds
+  using Serves = std::function<bool(const Kind&)>;
+  explicit Catalog(const Serves& serves = {});  // the built-in kinds, or those of them that are served
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 

@@ -8,6 +8,10 @@ CatalogPtr CatalogSource::now() const {
   return now_.with([](const CatalogPtr& catalog) { return catalog; });
 }
 
+void CatalogSource::publish(CatalogPtr next) {
+  now_.with([&](CatalogPtr& catalog) { std::swap(catalog, next); });
+}
+
 const Kind* CatalogSource::stored_kind(std::string_view group, std::string_view resource) const {
   const CatalogPtr catalog = now();
   for (const KindInfo& info : catalog->kinds())

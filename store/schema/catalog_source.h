@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
@@ -16,9 +17,11 @@ class CatalogSource {
   explicit CatalogSource(CatalogPtr first = built_in_catalog()) : now_(std::move(first)) {}
 
   CatalogPtr now() const;
+  // Later calls of now() and find() use `next`. A user that has taken the former catalog keeps it.
+  void publish(CatalogPtr next);
   // Errors: not_found, with the API's text for a kind that is not served.
   Result<KindPtr> find(const Kind& kind) const;
-  // The stored version of a kind, by group and resource only. Null: not served. The result lives as long as the source.
+  // The stored version of a kind, by group and resource only. Null: not served. The result lives as long as the process.
   const Kind* stored_kind(std::string_view group, std::string_view resource) const;
 
  private:

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// See convert.h: the table of conversions.
+// See convert.h. The conversions are in store/kinds.
 #include "store/schema/convert.h"
 
 #include "store/object/object.h"
-#include "store/schema/convert/rules.h"
 #include "store/schema/decode.h"
+#include "store/schema/kind_family.h"
 
 namespace coracle::schema {
 namespace {
 
-struct VersionConversion {
-  std::string_view api_version, kind;  // the version that is not stored
-  Conversion to_stored, from_stored;
-};
-
-constexpr VersionConversion kConversions[] = {
-    {"events.k8s.io/v1", "Event", event_to_core, event_from_core},
-    {"autoscaling/v1", "HorizontalPodAutoscaler", autoscaler_to_v2, autoscaler_from_v2},
-};
-
 const VersionConversion* conversion_of(const KindInfo& info) {
-  for (const VersionConversion& conversion : kConversions) {
-    if (conversion.kind == info.kind.kind && conversion.api_version == info.kind.api_version()) return &conversion;
-  }
+  for (const KindFamily* family : kind_families())
+    for (const VersionConversion& conversion : family->conversions)
+      if (conversion.kind == info.kind.kind && conversion.api_version == info.kind.api_version()) return &conversion;
   return nullptr;
 }
 

@@ -7,7 +7,8 @@
 
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
-#include "store/schema/defaults/rules.h"
+#include "store/schema/decode.h"
+#include "store/schema/kind_family.h"
 
 namespace coracle::schema {
 namespace {
@@ -16,11 +17,8 @@ using DefaultRules = std::vector<DefaultRule>;  // by index of the type; nullptr
 
 DefaultRules collect_default_rules() {
   DefaultRules rules(all_types().size(), nullptr);
-  for (auto listed : {pod_defaults(), service_defaults(), workload_defaults(), job_defaults(), autoscaler_defaults(),
-                      network_defaults(), limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(),
-                      flow_defaults(), extension_defaults(), rbac_defaults()}) {
-    for (const NamedDefaultRule& named : listed) rules[type_named(named.type)->index()] = named.rule;
-  }
+  for_each_rule(&KindFamily::defaults,
+                [&](const NamedDefaultRule& named) { rules[type_named(named.type)->index()] = named.rule; });
   return rules;
 }
 
@@ -131,5 +129,15 @@ bool unset(const json::object& object, std::string_view name, bool pointer) {
 void apply_defaults(const Type& type, json::value& object) { fill(type, object, true); }
 
 void apply_constant_defaults(const Type& type, json::value& object) { fill(type, object, false); }
+
+void begin_life(const KindInfo& kind, json::value& object) {
+  if (!object.is_object()) return;
+  if (BeginRule rule = rules_of(kind).begin) return rule(object);
+  if (kind.traits.keeps_first_status || !kind.subresource("status")) return;
+  const Field* status = kind.type().field("status");
+  if (!status || status->form != Form::object) return;
+  auto empty = decode(status->type(), json::object());
+  if (empty) object.get_object()["status"] = std::move(empty->value);
+}
 
 }  // namespace coracle::schema

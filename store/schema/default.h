@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defaults: the values that Kubernetes sets for omitted fields. Constant defaults are in the schema text (`default=`); those that
-// depend on other fields are in defaults/, one file per kind. Works on canonical values (decode.h), after every create, update
-// and patch; idempotent. Pure; thread-safe.
-// Source: Kubernetes 1.36 API reference, field documentation.
+// depend on other fields are in store/kinds, in the kind's folder. Works on canonical values (decode.h), after every create,
+// update and patch; idempotent. Pure; thread-safe. Source: Kubernetes 1.36 API reference, field documentation.
 #pragma once
 
 #include <string_view>

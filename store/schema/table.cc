@@ -4,7 +4,7 @@
 
 #include "runtime/base/text.h"
 #include "store/schema/convert.h"
-#include "store/schema/table/cells.h"
+#include "store/schema/kind_family.h"
 
 namespace coracle::schema {
 namespace {
@@ -59,7 +59,8 @@ json::array cells_of(const KindInfo& kind, const json::value& object, WallTime n
 json::value table_row(const KindInfo& kind, const json::value& object, IncludeObject include, WallTime now) {
   json::object row;
   row["cells"] = cells_of(kind, object, now);
-  if (json::array conditions = row_conditions(kind, object); !conditions.empty()) row["conditions"] = std::move(conditions);
+  if (RowRule rule = rules_of(kind).row_conditions)
+    if (json::array conditions = rule(object); !conditions.empty()) row["conditions"] = std::move(conditions);
   if (include == IncludeObject::metadata) row["object"] = partial_metadata(object);
   if (include == IncludeObject::object) row["object"] = object;
   if (include == IncludeObject::none) row["object"] = nullptr;

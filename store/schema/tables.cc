@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled schema: includes the output of generate/ and gives Type, Field and Catalog access to it.
+// The compiled schema: includes the output of generate/ and gives Type, Field, Catalog and kind_families() access to it.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "runtime/base/text.h"
 #include "store/schema/catalog.h"
+#include "store/schema/kind_family.h"
 #include "store/schema/listed.h"
 
 namespace coracle::schema {
@@ -22,8 +24,10 @@ struct KindRow {
   KindTraits traits;
 };
 
+// A test brings tables with one kind more.
 #ifndef CORACLE_SCHEMA_TABLES
-#define CORACLE_SCHEMA_TABLES "store/schema/tables.inc"  // a test brings tables with one kind more
+#define CORACLE_SCHEMA_TABLES "store/schema/tables.inc"
+#define CORACLE_SCHEMA_FAMILIES "store/schema/families.inc"
 #endif
 #include CORACLE_SCHEMA_TABLES
 
@@ -35,6 +39,27 @@ std::vector<std::string_view> parts(std::string_view list) {
 bool belongs_to_every_group(const Type& type) { return type.package().name() == "meta"; }
 
 }  // namespace
+
+#include CORACLE_SCHEMA_FAMILIES
+
+// Only the server calls these: the linker drops the rules from other programs.
+std::span<const KindFamily* const> kind_families() { return kKindFamilies; }
+
+const KindRules& rules_of(const KindInfo& info) {
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;  // resource, group, version
+  static const std::map<Key, const KindRules*> all = [] {
+    std::map<Key, const KindRules*> rules;
+    for (const KindFamily* family : kind_families())
+      for (const KindRules& of_kind : family->kinds) {
+        auto [group, version] = split_api_version(of_kind.api_version);
+        rules.emplace(Key(of_kind.resource, group, version), &of_kind);
+      }
+    return rules;
+  }();
+  static constexpr KindRules none;
+  auto found = all.find(Key(info.kind.resource, info.kind.group, info.kind.version));
+  return found == all.end() ? none : *found->second;
+}
 
 std::string_view Text::view() const { return {kPool + at, size}; }
 
@@ -114,7 +139,7 @@ const KindInfo* find_sorted(const std::vector<const KindInfo*>& all, Key (*key)(
 
 }  // namespace
 
-Catalog::Catalog() {
+Catalog::Catalog(const Serves& serves) {
   kinds_.reserve(std::size(kKinds));
   for (const KindRow& row : kKinds)
     kinds_.push_back({.kind = row.kind,
@@ -136,7 +161,8 @@ Catalog::Catalog() {
       KindInfo& stored = kinds_[size_t(info.stored_ - kinds_.data())];
       info.next_version_ = std::exchange(stored.next_version_, &info);
     }
-  for (const KindInfo& info : kinds_) ordered_.push_back(&info);
+  for (const KindInfo& info : kinds_)
+    if (!serves || serves(info.kind)) ordered_.push_back(&info);
   by_resource_ = by_kind_ = ordered_;
   std::ranges::sort(by_resource_, {}, [](const KindInfo* info) { return resource_key(info->kind); });
   std::ranges::sort(by_kind_, {}, [](const KindInfo* info) { return kind_key(info->kind); });

@@ -3,7 +3,8 @@
 // characters and to arrays of these structs. They contain indexes, not pointers, so that the tables need no relocation, heap or
 // initialisation, and processes share their pages.
 //
-//   types/*.v1 ──generate──▶ tables.inc ──tables.cc──▶ Type, Field ──▶ decode, default, validate, merge, protobuf, openapi,
+//   store/kinds/*/*.v1 ──generate──▶ tables.inc ──tables.cc──▶ Type, Field ──▶ decode, default, validate, merge, protobuf,
+//   openapi,
 //                        └──▶ views.h                                   tables, explain
 //
 // Thread-safe: everything is constant.
@@ -68,7 +69,7 @@ struct Field {
   bool atomic;           // server-side apply replaces the map or object as a whole
   bool granular;         // an object that server-side apply merges by its fields, though its type is atomic
   bool ruled;            // required and closed are only used in documents; a rule in validate/ checks the field
-  bool default_by_rule;  // the default depends on other fields: see defaults/
+  bool default_by_rule;  // the default depends on other fields: a rule in store/kinds
 
   std::string_view name() const { return name_.view(); }             // in JSON
   std::string_view doc() const { return doc_.view(); }               // one line; "" if absent

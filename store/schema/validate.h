@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation: all errors of an object at once, as causes with field and Kubernetes' text. The tables define required fields and
-// closed sets. Names, labels and owners are checked for all kinds (validate/metadata), and the rules of a kind are in one file
-// each (validate/pod.cc, ...). Objects must be canonical and defaulted. Pure; thread-safe.
+// closed sets. Names, labels and owners are checked for all kinds (validate/metadata.cc), and the rules of a kind are in its
+// folder (store/kinds/pod/pod_validation.cc, ...). Objects must be canonical and defaulted. Pure; thread-safe.
 //   std::vector<Cause> causes = validate_create(info, object);
 //   if (!causes.empty()) return invalid(info.kind, name, std::move(causes));   // store/object/status.h
 // Source: Kubernetes 1.36 API reference; "Object Names and IDs"; "Labels and Selectors".

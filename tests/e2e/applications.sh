@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Expectations of applications and their manifests beyond the conformance tests: nested mounts, environment files, shared grace
 # periods, host ports on loopback, logs for collectors, images as others build them.
-# for: runtime daemon/node daemon/network/proxy daemon/network/rules store/schema/types/core ctl/logs ctl/image
+# for: runtime daemon/node daemon/network/proxy daemon/network/rules store/kinds/pod ctl/logs ctl/image
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Features of pods: users, environment, init containers, probes, hooks, restarts, volumes, confinement, termination, static pods.
-# for: runtime daemon/node daemon/event store/schema/types/core
+# for: runtime daemon/node daemon/event store/kinds/pod
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -48,7 +48,7 @@ Cluster::~Cluster() {
 
 void Cluster::open() {
   engine_ = MUST(engine::Engine::open(directory_ + "/store-" + std::to_string(cuts_), options()));
-  registry_ = std::make_unique<registry::Registry>(*engine_, built_in_catalogs(), registry::Ranges{}, clock_);
+  registry_ = std::make_unique<registry::Registry>(*engine_, built_in_catalogs(), kinds::Ranges{}, clock_);
   if (measure_) registry_->set_measure(kPodMetrics, measure_);
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   told_ = engine_->revision();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema compiler, run at build time: text (described in model.h) → tables.inc and views.h.
-//   generate <tables.inc> <views.h> <text>...
+// The schema compiler, run at build time: text (described in model.h) → tables.inc and views.h; the folders of the text → the lists
+// of what their code registers.
+//   generate <tables.inc> <views.h> <families.inc> <strategies.inc> <text>...
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -23,11 +24,14 @@ void write(const char* path, const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::cerr << "usage: generate <tables.inc> <views.h> <text>...\n";
+  if (argc < 6) {
+    std::cerr << "usage: generate <tables.inc> <views.h> <families.inc> <strategies.inc> <text>...\n";
     return 2;
   }
-  generate::Model model = generate::parse(std::vector<std::string>(argv + 3, argv + argc));
+  std::vector<std::string> files(argv + 5, argv + argc);
+  generate::Model model = generate::parse(files);
   write(argv[1], generate::write_tables(model));
   write(argv[2], generate::write_views(model));
+  write(argv[3], generate::write_families(files));
+  write(argv[4], generate::write_strategies(files));
 }

@@ -3,7 +3,9 @@
 //
 // The text, one statement a line; `#` starts a comment line, ` | ` the documentation, indentation belongs to the line above:
 //
-//   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it
+//   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it; a package
+//                                             may be spread over several files
+//   order meta core apps                      the order of packages in discovery (meta.v1); others follow by name
 //   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
 //   root Table api=meta.k8s.io/v1              the apiVersion in its objects, where it is not the package's
 //   type BoolOrProbe either | One of several.  in JSON not an object with these fields but the value of one of them: the first
@@ -11,7 +13,7 @@
 //     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options
 //     periodSeconds int32           2  default=10 | How often.
 //   resource pods Pod                          a served kind: URL name and type; its traits are indented
-//     stored v1 (the version that the store holds, where it is another one; convert/ goes from one to the other)
+//     stored v1 (the version that the store holds, where it is another one; the folder's conversions go from one to the other)
 //     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale
 //     pkg.Type verbs column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
 //     selectable NAME [= PATH] [or PATH] [else TEXT]      what field selectors may name beside metadata; where it stands in the
@@ -23,8 +25,8 @@
 // Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when
 // it has none. Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it
 // is an address; path: what a URL can hold. Options: required (empty: but may be empty), default=<JSON>, default=rule (one that
-// depends on more: defaults/ has it), enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
-// validation has words of its own), keys=a,b (list merges by these), set (list is a set), merge[=key], retain and replace
+// depends on more: the code of its folder has it), enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
+// a rule of its folder checks the field), keys=a,b (list merges by these), set (list is a set), merge[=key], retain and replace
 // (strategic merge patch), atomic (map or object is replaced as a whole), granular (object merges by its fields, though its type
 // is atomic).
 #pragma once
@@ -93,6 +95,8 @@ extern const std::vector<std::string> kMarks, kTraits;  // in the order of KindT
 
 Model parse(const std::vector<std::string>& files);  // on an error, ends the process with file:line and the reason
 std::string write_tables(const Model& model);
+std::string write_families(const std::vector<std::string>& files);    // of the folders that have code
+std::string write_strategies(const std::vector<std::string>& files);  // of the folders that have code for the server
 std::string write_views(const Model& model);
 
 [[noreturn]] void fail(const std::string& where, const std::string& what);

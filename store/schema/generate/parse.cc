@@ -6,6 +6,8 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "store/schema/generate/model.h"
 
@@ -108,6 +110,7 @@ class Reader {
   }
 
   Model finish() {
+    sort_packages();
     make_list_types();
     for (size_t i = 0; i < model_.types.size(); ++i) {
       const Type& type = model_.types[i];
@@ -129,8 +132,12 @@ class Reader {
       size_t slash = words[2].find('/');
       Package package{words[1], slash == std::string::npos ? "" : words[2].substr(0, slash),
                       slash == std::string::npos ? words[2] : words[2].substr(slash + 1), words[2], words[3]};
-      model_.packages.push_back(package);
-      package_ = int(model_.packages.size()) - 1;
+      package_ = find_or_add(package);
+      open_ = Open::nothing;
+      return;
+    }
+    if (verb == "order") {
+      order_.assign(words.begin() + 1, words.end());
       open_ = Open::nothing;
       return;
     }
@@ -171,6 +178,42 @@ class Reader {
     } else {
       fail(where_, "unknown word " + verb);
     }
+  }
+
+  // A package may be spread over several files.
+  int find_or_add(const Package& package) {
+    for (size_t i = 0; i < model_.packages.size(); ++i) {
+      const Package& other = model_.packages[i];
+      if (other.name != package.name) continue;
+      if (other.api_version != package.api_version || other.openapi != package.openapi)
+        fail(where_, "package " + package.name + " has another apiVersion or prefix elsewhere");
+      return int(i);
+    }
+    model_.packages.push_back(package);
+    return int(model_.packages.size()) - 1;
+  }
+
+  // The order of discovery: packages as in `order`, others after them by name; resources of a package by name.
+  void sort_packages() {
+    auto place = [&](const Package& package) {
+      size_t at = size_t(std::find(order_.begin(), order_.end(), package.name) - order_.begin());
+      return std::make_pair(at, package.name);
+    };
+    std::vector<Package> sorted = model_.packages;
+    std::sort(sorted.begin(), sorted.end(), [&](const Package& a, const Package& b) { return place(a) < place(b); });
+    std::vector<int> now(sorted.size());  // by the index before
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      auto same = [&](const Package& package) { return package.name == sorted[i].name; };
+      now[size_t(std::find_if(model_.packages.begin(), model_.packages.end(), same) - model_.packages.begin())] = int(i);
+    }
+    model_.packages = std::move(sorted);
+    for (Type& type : model_.types) type.package = now[size_t(type.package)];
+    for (Resource& resource : model_.resources) resource.package = now[size_t(resource.package)];
+    auto earlier = [](const auto& a, const auto& b) { return a.package < b.package; };
+    std::stable_sort(model_.types.begin(), model_.types.end(), earlier);
+    std::sort(model_.resources.begin(), model_.resources.end(), [](const Resource& a, const Resource& b) {
+      return std::tie(a.package, a.plural) < std::tie(b.package, b.plural);
+    });
   }
 
   Field plain(const std::string& name, const std::string& doc) {
@@ -398,6 +441,7 @@ class Reader {
 
   enum class Open { nothing, type, resource };
   Model model_;
+  std::vector<std::string> order_;  // of packages
   std::map<std::string, int> names_;
   std::string where_, doc_;
   int package_ = -1;

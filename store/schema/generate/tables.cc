@@ -110,7 +110,7 @@ std::string write_tables(const Model& model) {
   }
 
   std::ostringstream out;
-  out << "// Generated from store/schema/types. Not to be edited.\n"
+  out << "// Generated from the text in store/kinds. Not to be edited.\n"
       << pool.write() << "constexpr Package kPackages[] = {\n"
       << packages.str() << "};\n"
       << "constexpr Field kFields[] = {\n"

@@ -47,7 +47,7 @@ std::string element(const Model& model, const Field& field) {
 
 std::string write_views(const Model& model) {
   std::ostringstream out;
-  out << "// Generated from store/schema/types. Not to be edited. See store/schema/view.h.\n"
+  out << "// Generated from the text in store/kinds. Not to be edited. See store/schema/view.h.\n"
       << "#pragma once\n\n#include \"store/schema/view.h\"\n\nnamespace coracle::view {\n\n";
   for (const Type& type : model.types) out << "class " << type.view << ";\n";
   std::ostringstream bodies;

@@ -2,8 +2,11 @@
 // The general cell rules. See cells.h.
 #include "store/schema/table/cells.h"
 
+#include <map>
+
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
+#include "store/schema/kind_family.h"
 #include "store/schema/table.h"
 
 namespace coracle::schema {
@@ -119,16 +122,27 @@ constexpr NamedCellRule kGeneralCells[] = {
 
 }  // namespace
 
-std::span<const NamedCellRule> general_cells() { return kGeneralCells; }
+std::string amount_or_zero(const json::object& amounts, std::string_view name) {
+  const json::value* found = amounts.if_contains(name);
+  return found && found->is_string() ? std::string(found->get_string()) : "0";
+}
 
-CellRule cell_rule(std::string_view name) {
-  for (auto rules : {general_cells(), pod_cells(), node_cells(), service_cells(), event_cells(), job_cells(), autoscaler_cells(),
-                     metrics_cells(), network_cells(), storage_cells(), csi_cells(), extension_cells(), access_cells()}) {
-    for (const NamedCellRule& named : rules) {
-      if (named.name == name) return named.rule;
-    }
+const json::value* condition_of(const json::value& object, std::string_view type) {
+  for (const json::value& condition : get_array(object, "status.conditions")) {
+    if (get_string(condition, "type") == type) return &condition;
   }
   return nullptr;
+}
+
+CellRule cell_rule(std::string_view name) {
+  static const std::map<std::string_view, CellRule> all = [] {
+    std::map<std::string_view, CellRule> rules;
+    for (const NamedCellRule& named : kGeneralCells) rules.emplace(named.name, named.rule);
+    for_each_rule(&KindFamily::cells, [&](const NamedCellRule& named) { rules.emplace(named.name, named.rule); });
+    return rules;
+  }();
+  auto found = all.find(name);
+  return found == all.end() ? nullptr : found->second;
 }
 
 }  // namespace coracle::schema

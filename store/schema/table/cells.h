@@ -4,10 +4,11 @@
 //   names <list> <field>   labels <map>   selector <LabelSelector>   texts <list>   controller
 //   text <dotted> [text if absent]: any value as text   boolean <dotted> [true if absent]   flag <dotted> <value if absent>: True
 //   or False   list <strings>: or <none>   integer <dotted> [text if absent]
-// and <kind>.<name> for rules of one kind (pod.ready, pod.status, ...). Pure.
+// and <kind>.<name> for rules of one kind (pod.ready, pod.status, ...), which are in store/kinds. Pure.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "runtime/base/clock.h"
@@ -31,22 +32,10 @@ struct NamedCellRule {
 
 CellRule cell_rule(std::string_view name);  // nullptr if there is none
 
-std::span<const NamedCellRule> general_cells();
-std::span<const NamedCellRule> pod_cells();
-std::span<const NamedCellRule> node_cells();
-std::span<const NamedCellRule> service_cells();  // and Endpoints, EndpointSlice
-std::span<const NamedCellRule> event_cells();
-std::span<const NamedCellRule> job_cells();
-std::span<const NamedCellRule> autoscaler_cells();
-std::span<const NamedCellRule> metrics_cells();
-std::span<const NamedCellRule> network_cells();    // Ingress, IngressClass, IPAddress
-std::span<const NamedCellRule> storage_cells();    // volumes, claims, quotas, ComponentStatus
-std::span<const NamedCellRule> csi_cells();        // storage classes and drivers
-std::span<const NamedCellRule> extension_cells();  // CustomResourceDefinitions, webhooks, API services; resource claims
-std::span<const NamedCellRule> access_cells();     // for RBAC bindings and certificate requests
-
-// Conditions of a row: a finished pod is marked Completed, so that clients can hide it.
-json::array row_conditions(const KindInfo& kind, const json::value& object);
+// The amount of a resource in a resource list, as text.
+std::string amount_or_zero(const json::object& amounts, std::string_view name);
+// The condition of a type in status.conditions; null if there is none.
+const json::value* condition_of(const json::value& object, std::string_view type);
 
 inline json::value or_none(std::string_view text) { return json::value(text.empty() ? std::string_view("<none>") : text); }
 

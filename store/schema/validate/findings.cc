@@ -92,7 +92,8 @@ void Findings::duplicate_json(const std::string& path, const json::value& value)
   if (!full()) add(coracle::duplicate(path, beginning_of(value)));
 }
 void Findings::too_many(const std::string& path, size_t count, size_t max) {
-  add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items",
+  add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) +
+                                (max == 1 ? " item" : " items"),
        path});
 }
 void Findings::forbidden(const std::string& path, std::string_view detail) { add(forbidden_field(path, detail)); }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings: collects the causes of one validation, at most kCausesMax. Below are the rules that add them. A rule belongs to a
-// type, and so applies to every kind that contains the type: the rules for a container apply to pods and pod templates. The walk
-// (validate.cc) calls a rule with each value and its path. Pure.
+// Findings: collects the causes of one validation, at most kCausesMax; and the checks that rules of several kinds share. The
+// rules themselves are in store/kinds (see schema/kind_family.h). Pure.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,106 +72,5 @@ void check_immutable(Findings& out, const std::string& path, const json::value* 
 // `old`: nullptr on create. A name cannot change and is not checked again.
 void check_metadata(Findings& out, const KindInfo& kind, const json::value& object, const json::value* old);
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old);
-
-using ValidationRule = void (*)(const json::value& value, const std::string& path, Findings& out);
-struct NamedValidationRule {
-  std::string_view type;  // OpenAPI name
-  ValidationRule rule;
-  std::string_view unwalked = {};  // comma-separated fields whose contents only this rule checks
-};
-std::span<const NamedValidationRule> pod_rules();
-std::span<const NamedValidationRule> placement_rules();  // affinity, spreading
-std::span<const NamedValidationRule> container_rules();
-std::span<const NamedValidationRule> volume_rules();
-std::span<const NamedValidationRule> service_rules();
-std::span<const NamedValidationRule> endpoints_rules();
-std::span<const NamedValidationRule> workload_rules();
-std::span<const NamedValidationRule> config_rules();
-std::span<const NamedValidationRule> meta_rules();
-std::span<const NamedValidationRule> node_rules();
-std::span<const NamedValidationRule> set_rules();  // StatefulSet, DaemonSet, ControllerRevision
-std::span<const NamedValidationRule> job_rules();
-std::span<const NamedValidationRule> cron_job_rules();
-std::span<const NamedValidationRule> autoscaler_rules();
-std::span<const NamedValidationRule> network_rules();  // NetworkPolicy, IPAddress, ServiceCIDR
-std::span<const NamedValidationRule> ingress_rules();
-std::span<const NamedValidationRule> class_rules();    // PriorityClass, RuntimeClass, PodDisruptionBudget
-std::span<const NamedValidationRule> quota_rules();    // LimitRange, ResourceQuota
-std::span<const NamedValidationRule> storage_rules();  // PersistentVolume, PersistentVolumeClaim
-std::span<const NamedValidationRule> rbac_rules();
-std::span<const NamedValidationRule> certificate_rules();
-
-std::span<const NamedValidationRule> csi_rules();
-std::span<const NamedValidationRule> flow_rules();
-std::span<const NamedValidationRule> webhook_rules();  // also admission policies
-std::span<const NamedValidationRule> api_service_rules();
-std::span<const NamedValidationRule> custom_resource_rules();
-std::span<const NamedValidationRule> device_rules();
-std::span<const NamedValidationRule> resource_slice_rules();
-std::span<const NamedValidationRule> event_rules();
-std::span<const NamedValidationRule> lease_rules();
-
-// Rules for immutable fields. Kinds without a rule allow every valid change.
-using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_service_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_node_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_workload_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_config_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_slice_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_stateful_set_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_revision_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_job_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_address_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_service_networks_update(const json::value& now, const json::value& before, std::string_view subresource,
-                                   Findings& out);
-void check_ingress_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_priority_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_runtime_class_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_quota_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_volume_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_claim_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-
-// Rules for new objects only.
-using CreateRule = void (*)(const json::value& object, Findings& out);
-void check_pod_create(const json::value& object, Findings& out);
-void check_node_create(const json::value& object, Findings& out);
-void check_cron_job_create(const json::value& object, Findings& out);
-void check_ingress_create(const json::value& object, Findings& out);
-
-// Rules for writes to a status. Kinds without a rule allow every well-formed status.
-using StatusRule = void (*)(const json::value& now, const json::value& before, Findings& out);
-void check_pod_status(const json::value& now, const json::value& before, Findings& out);
-void check_service_status(const json::value& now, const json::value& before, Findings& out);
-void check_node_status(const json::value& now, const json::value& before, Findings& out);
-void check_replica_set_status(const json::value& now, const json::value& before, Findings& out);
-void check_deployment_status(const json::value& now, const json::value& before, Findings& out);
-void check_stateful_set_status(const json::value& now, const json::value& before, Findings& out);
-void check_daemon_set_status(const json::value& now, const json::value& before, Findings& out);
-void check_job_status(const json::value& now, const json::value& before, Findings& out);
-void check_autoscaler_status(const json::value& now, const json::value& before, Findings& out);
-void check_ingress_status(const json::value& now, const json::value& before, Findings& out);
-void check_budget_status(const json::value& now, const json::value& before, Findings& out);
-void check_quota_status(const json::value& now, const json::value& before, Findings& out);
-void check_binding_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_certificate_request_update(const json::value& now, const json::value& before, std::string_view subresource,
-                                      Findings& out);
-void check_certificate_request_status(const json::value& now, const json::value& before, Findings& out);
-
-void check_csi_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_definition_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_device_claim_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-void check_resource_slice_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
-
-void check_attachment_status(const json::value& now, const json::value& before, Findings& out);
-void check_flow_status(const json::value& now, const json::value& before, Findings& out);
-void check_api_service_status(const json::value& now, const json::value& before, Findings& out);
-void check_definition_status(const json::value& now, const json::value& before, Findings& out);
-void check_device_claim_status(const json::value& now, const json::value& before, Findings& out);
-
-// Additional checks of a new CustomResourceDefinition, and of an event written as events.k8s.io/v1.
-void check_definition_create(const json::value& now, Findings& out);
-void check_newer_event(const json::value& event, Findings& out);
-void check_newer_event_update(const json::value& now, const json::value& before, Findings& out);
 
 }  // namespace coracle::schema

@@ -160,13 +160,13 @@ inline bool comes_true(const std::function<bool()>& condition) {
 
 class ServerFixture {
  public:
-  explicit ServerFixture(HttpServerLimits limits = {}) {
+  explicit ServerFixture(HttpServerLimits limits = {}, const schema::CatalogSource& catalogs = built_in_catalogs()) {
     char path[] = "/tmp/coracle-api-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
-    options.find_kind = find_built_in();
+    options.find_kind = std::bind_front(&schema::CatalogSource::stored_kind, &catalogs);
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
-    registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
+    registry = std::make_unique<registry::Registry>(*engine, catalogs, kinds::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
     MUST(auth::ensure_default_roles(*registry));
     json::value account = MUST(parse_json(R"({"metadata":{"name":"default"}})"));

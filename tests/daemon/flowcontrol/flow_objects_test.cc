@@ -27,7 +27,7 @@ class FlowObjectsTest : public testing::Test {
     engine::Options options;
     options.find_kind = find_built_in();
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
-    registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
+    registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), kinds::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
     controller = std::make_unique<FlowController>(stored_rules(*registry), FlowControllerLimits{});
     objects = std::make_unique<FlowObjects>(*registry, *controller);

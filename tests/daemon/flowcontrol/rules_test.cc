@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "store/schema/defaults/flow.h"
+#include "store/kinds/flowcontrol/flow_defaults.h"
 #include "tests/daemon/flowcontrol/user.h"
 
 namespace coracle::flowcontrol {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/admission/user.h"
+#include "store/object/user.h"
 
 namespace coracle::flowcontrol {
 

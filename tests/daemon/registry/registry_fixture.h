@@ -19,7 +19,7 @@ namespace coracle::registry {
 
 class RegistryFixture {
  public:
-  explicit RegistryFixture(Ranges ranges = {}, size_t objects_bytes_max = 0) : ranges(ranges) {
+  explicit RegistryFixture(kinds::Ranges ranges = {}, size_t objects_bytes_max = 0) : ranges(ranges) {
     char path[] = "/tmp/coracle-registry-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
@@ -64,7 +64,7 @@ class RegistryFixture {
     return body;
   }
 
-  Ranges ranges;
+  kinds::Ranges ranges;
   FakeClock clock;
   std::string directory;
   std::unique_ptr<engine::Engine> engine;

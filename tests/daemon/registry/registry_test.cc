@@ -495,7 +495,7 @@ TEST_F(RegistryTest, leaves_the_lower_node_ports_to_those_who_name_them) {
   ObjectPtr two = fixture.make(kService, service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a","nodePort":30001},
     {"port":53,"name":"t"},{"port":53,"name":"u","protocol":"UDP","nodePort":30053}])"));
   EXPECT_EQ(ports_of(two), (std::vector<int64_t>{30001, 30053, 30053}));
-  Ranges small;
+  kinds::Ranges small;
   small.node_port_min = 30000, small.node_port_max = 30031;
   RegistryFixture crowded(small);
   std::set<int64_t> given;
@@ -618,7 +618,7 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
 }
 
 TEST_F(RegistryTest, says_when_a_range_is_full) {
-  Ranges small;
+  kinds::Ranges small;
   small.service_cidr = "10.43.0.0/28", small.node_port_min = 30000, small.node_port_max = 30001;
   RegistryFixture crowded(small);
   int made = 0;
@@ -629,7 +629,7 @@ TEST_F(RegistryTest, says_when_a_range_is_full) {
 
 // As when one namespace has filled etcd: users get an error but may delete, and the daemon's own writes still work.
 TEST(FullStore, refuses_users_and_lets_the_machine_work) {
-  RegistryFixture fixture(Ranges(), 256 << 10);
+  RegistryFixture fixture(kinds::Ranges(), 256 << 10);
   const std::string large(60'000, 'x');
   auto config_map = [&](int i) {
     return R"({"metadata":{"name":"c)" + std::to_string(i) + R"(","namespace":"default","finalizers":["a.b/c"]},"data":{"k":")" +

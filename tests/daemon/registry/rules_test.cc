@@ -7,14 +7,18 @@
 #include "daemon/registry/deletion.h"
 #include "daemon/registry/fields.h"
 #include "daemon/registry/identity.h"
-#include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/watch.h"
+#include "store/kinds/service/server/address_range.h"
 #include "store/object/object.h"
 #include "tests/catalogs.h"
 
 namespace coracle::registry {
 namespace {
+
+using kinds::AddressRange;
+using kinds::address_text;
+using kinds::parse_address;
 
 ObjectPtr object(const Kind& kind, const std::string& text) { return MUST(Object::make(kind, MUST(parse_json(text)))); }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The addresses and node ports in use, as a write of a Service sees them.
-#include "daemon/registry/kinds/service_index.h"
+#include "store/kinds/service/server/service_index.h"
 
 #include <gtest/gtest.h>
 
-#include "daemon/registry/kinds/address_range.h"
+#include "store/kinds/service/server/address_range.h"
 #include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
+
+using kinds::ServiceIndex;
+using kinds::parse_address;
 
 uint32_t address(std::string_view text) { return *parse_address(text); }
 

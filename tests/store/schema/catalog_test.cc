@@ -9,6 +9,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
+#include "store/schema/kind_family.h"
 
 namespace coracle::schema {
 namespace {
@@ -73,6 +74,28 @@ TEST(Catalog, holds_the_kinds_that_code_names) {
     EXPECT_FALSE(info.columns().empty());
     EXPECT_EQ(catalog().by_kind(kind.api_version(), kind.kind), &info);
   }
+}
+
+// A rule for a type or kind that does not exist would never be called.
+TEST(Catalog, has_every_kind_and_type_that_a_rule_names) {
+  for (const KindFamily* family : kind_families())
+    for (const KindRules& rules : family->kinds) {
+      bool found = std::ranges::any_of(catalog().kinds(), [&](const KindInfo& info) { return &rules_of(info) == &rules; });
+      EXPECT_TRUE(found) << rules.api_version << " " << rules.resource;
+    }
+  for_each_rule(&KindFamily::validation,
+                [](const NamedValidationRule& rule) { EXPECT_TRUE(type_named(rule.type)) << rule.type; });
+  for_each_rule(&KindFamily::defaults, [](const NamedDefaultRule& rule) { EXPECT_TRUE(type_named(rule.type)) << rule.type; });
+  std::set<std::string_view> cells;
+  for_each_rule(&KindFamily::cells, [&](const NamedCellRule& rule) { EXPECT_TRUE(cells.insert(rule.name).second) << rule.name; });
+}
+
+TEST(Catalog, lists_packages_in_the_order_of_kubernetes_and_resources_by_name) {
+  std::vector<std::string> shown;
+  for (const KindInfo* info : catalog().by_category("all")) shown.emplace_back(info->kind.resource);
+  EXPECT_EQ(join(shown, " "),
+            "pods replicationcontrollers services daemonsets deployments replicasets statefulsets horizontalpodautoscalers "
+            "cronjobs jobs");
 }
 
 TEST(Catalog, finds_what_a_user_types) {

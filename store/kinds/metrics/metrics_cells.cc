@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of metrics: the amount of the node, or of the pod's containers together.
+#include "store/kinds/metrics/metrics_kinds.h"
+#include "store/object/quantity.h"
+
+namespace coracle::schema {
+namespace {
+
+void add(Quantity& sum, const json::value& measured, std::string_view resource) {
+  const json::value* amount = find_keys(measured, {"usage", resource});
+  auto used = amount ? Quantity::from_json(*amount) : Quantity();
+  if (used) sum += *used;
+}
+
+json::value used(const CellInput& in) {
+  Quantity sum;
+  add(sum, in.object, in.arguments[0]);
+  for (const json::value& container : get_array(in.object, "containers")) add(sum, container, in.arguments[0]);
+  return json::value(sum.text());
+}
+
+constexpr NamedCellRule kMetricsCells[] = {{"metrics.used", used}};
+
+}  // namespace
+
+std::span<const NamedCellRule> metrics_cells() { return kMetricsCells; }
+
+}  // namespace coracle::schema

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods: start as Pending with a quality-of-service class; deletion is graceful. Source: Kubernetes "Pod Quality of Service
+// Classes".
+#include <set>
+
+#include "store/kinds/strategy.h"
+#include "store/schema/default.h"
+
+namespace coracle::kinds {
+namespace {
+
+void forget_status(json::value& object) {
+  json::object status{{"phase", "Pending"}, {"qosClass", ""}};
+  object.get_object()["status"] = std::move(status);
+}
+
+// Merges matchLabelKeys and mismatchLabelKeys of an affinity term into its selector, with the pod's present values, so that later
+// readers need not know them. Source: KEP-3633.
+void merge_label_keys(json::value& pod, json::value& term) {
+  json::object* object = term.if_object();
+  json::value* selector = object ? object->if_contains("labelSelector") : nullptr;
+  if (!selector || !selector->is_object()) return;
+  for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")}) {
+    std::set<std::string_view> seen;  // repeated keys are skipped
+    for (const json::value& key : get_array(term, field)) {
+      const json::value* value = key.is_string() ? get_object(pod, "metadata.labels").if_contains(key.get_string()) : nullptr;
+      if (!value || !seen.insert(key.get_string()).second) continue;
+      json::value& expressions = make(*selector, "matchExpressions");
+      if (!expressions.is_array()) expressions.emplace_array();
+      expressions.get_array().push_back(json::object{{"key", key}, {"operator", op}, {"values", json::array{*value}}});
+    }
+  }
+}
+
+void merge_label_keys(json::value& pod) {
+  if (!find(pod, "spec.affinity")) return;
+  for (const char* kind : {"podAffinity", "podAntiAffinity"})
+    for (const char* when : {"required", "preferred"}) {
+      std::string path = "spec.affinity." + std::string(kind) + "." + when + "DuringSchedulingIgnoredDuringExecution";
+      if (get_array(pod, path).empty()) continue;
+      for (json::value& term : make(pod, path).get_array()) {
+        json::value* weighted = term.is_object() ? term.get_object().if_contains("podAffinityTerm") : nullptr;
+        merge_label_keys(pod, weighted ? *weighted : term);
+      }
+    }
+}
+
+Result<void> allocate_create(json::value& pod, const Allocation&) {
+  merge_label_keys(pod);
+  make(pod, "status.qosClass") = schema::qos_class(pod);
+  if (!get_array(pod, "spec.schedulingGates").empty())
+    make(pod, "status.conditions") = json::array{{{"type", "PodScheduled"},
+                                                  {"status", "False"},
+                                                  {"reason", "SchedulingGated"},
+                                                  {"message", "Scheduling is blocked due to non-empty scheduling gates"}}};
+  return {};
+}
+
+}  // namespace
+
+extern const StrategyFamily pod_strategies;
+const StrategyFamily pod_strategies{{{.kind = &kPod, .prepare_create = forget_status, .allocate_create = allocate_create}}};
+
+}  // namespace coracle::kinds

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validation of PriorityClasses. Source: scheduling.k8s.io/v1 API reference.
+#include <algorithm>
+
+#include "store/kinds/priority_class/priority_class_kinds.h"
+#include "store/schema/priority.h"
+
+namespace coracle::schema {
+namespace {
+
+constexpr int64_t kUserPriorityMax = 1'000'000'000;
+
+void check_system_class(const json::value& object, std::string_view name, Findings& out) {
+  auto known = std::find_if(std::begin(kSystemClasses), std::end(kSystemClasses), [&](auto& one) { return one.name == name; });
+  std::string why;
+  if (known == std::end(kSystemClasses)) why = std::string(name) + " is not a known system priority class";
+  else if (get_int(object, "value") != known->value) {
+    why = "value of " + std::string(name) + " PriorityClass must be " + std::to_string(known->value);
+  } else if (get_bool(object, "globalDefault")) {
+    why = "globalDefault of " + std::string(name) + " PriorityClass must be false";
+  }
+  if (why.empty()) return;
+  out.forbidden("metadata.name", "priority class names with 'system-' prefix are reserved for system use only. error: " + why);
+}
+
+void check_priority_class(const json::value& object, const std::string&, Findings& out) {
+  std::string_view name = get_string(object, "metadata.name");
+  if (name.starts_with("system-")) return check_system_class(object, name, out);
+  if (get_int(object, "value") > kUserPriorityMax)
+    out.forbidden("value", "maximum allowed value of a user defined priority is 1000000000");
+}
+
+constexpr NamedValidationRule kPriorityClassChecks[] = {{"io.k8s.api.scheduling.v1.PriorityClass", check_priority_class}};
+
+}  // namespace
+
+std::span<const NamedValidationRule> priority_class_rules() { return kPriorityClassChecks; }
+
+void check_priority_class_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
+  if (get_int(now, "value") != get_int(before, "value")) out.forbidden("value", "may not be changed in an update.");
+  check_immutable(out, "preemptionPolicy", find(now, "preemptionPolicy"), find(before, "preemptionPolicy"));
+}
+
+}  // namespace coracle::schema

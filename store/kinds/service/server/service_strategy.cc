@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Services: cluster IPs and node ports are allocated from the configured ranges. Writes of Services are serialized, and the
+// allocated values are those of the existing Services. So nothing can leak or be allocated twice.
+//   desired (spec) + allocated (all other services) ──▶ clusterIP(s), nodePorts
+// Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range), KEP-3668
+// (dynamic node ports likewise).
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "runtime/base/text.h"
+#include "store/kinds/service/server/address_range.h"
+#include "store/kinds/service/server/service_index.h"
+#include "store/kinds/strategy.h"
+#include "store/object/object.h"
+#include "store/object/status.h"
+
+namespace coracle::kinds {
+namespace {
+
+// The size of the lower part of the range, which is reserved for static addresses. Source: Kubernetes "avoiding collisions".
+uint32_t reserved_at_start(const AddressRange& range) {
+  uint32_t size = range.last() - range.base + 2;
+  return std::clamp(size / 16, uint32_t(16), uint32_t(256));
+}
+
+std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::AllocatedByOthers& others) {
+  uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
+  if (auto found = others.free_address(middle, range.last())) return found;
+  return others.free_address(range.first() + 1, middle - 1);  // the first one is the API's
+}
+
+Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Ranges& ranges) {
+  AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
+  std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
+  uint32_t address;
+  if (wanted.empty()) {
+    auto found = free_address(range, others);
+    if (!found) return internal_error("failed to allocate a serviceIP: range is full");
+    address = *found;
+  } else {
+    auto asked = parse_address(wanted);
+    std::string value = "[\"" + wanted + "\"]";
+    if (!asked || !range.contains(*asked) || *asked < range.first() || *asked > range.last())
+      return invalid(kService, name,
+                     {invalid_value("spec.clusterIPs", value,
+                                    "failed to allocate IP " + wanted + ": the provided IP (" + wanted +
+                                        ") is not in the valid range. The range of valid IPs is " + ranges.service_cidr)});
+    if (others.has(*asked))
+      return invalid(
+          kService, name,
+          {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted + ": provided IP is already allocated")});
+    address = *asked;
+  }
+  make(service, "spec.clusterIP") = address_text(address);
+  make(service, "spec.clusterIPs") = json::array{json::string(address_text(address))};
+  return {};
+}
+
+// The node ports in the order in which they are given to those who name none: the lower end, which manifests name (30080), comes
+// last.
+class NodePorts {
+ public:
+  explicit NodePorts(const Ranges& ranges)
+      : first_(ranges.node_port_min), size_(ranges.node_port_max - ranges.node_port_min + 1) {
+    if (size_ > 16) reserved_ = std::clamp(size_ / 32, int64_t(16), int64_t(128));
+  }
+  template <typename F>
+  std::optional<int64_t> next_free(F&& taken) {
+    for (; tried_ < size_; tried_++)
+      if (int64_t number = first_ + (reserved_ + tried_) % size_; !taken(number)) return number;
+    return std::nullopt;
+  }
+
+ private:
+  const int64_t first_, size_;
+  int64_t reserved_ = 0, tried_ = 0;
+};
+
+Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOthers& others, std::set<ServiceIndex::Port>& given,
+                        const Ranges& ranges) {
+  auto taken = [&](int64_t number, const std::string& protocol) {
+    return given.contains({number, protocol}) || others.has({number, protocol});
+  };
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return {};
+  std::string name(get_string(service, "metadata.name"));
+  NodePorts dynamic(ranges);
+  json::array& all = ports.get_array();
+  std::set<int64_t> named;
+  std::map<int64_t, int64_t> by_port;  // 53 by TCP and by UDP have one node port
+  for (const json::value& each : all)
+    if (int64_t number = get_int(each, "nodePort")) named.insert(number), by_port.emplace(get_int(each, "port"), number);
+  for (size_t i = 0; i < all.size(); i++) {
+    if (!all[i].is_object()) continue;
+    std::string protocol(get_string(all[i], "protocol")), field = "spec.ports[" + std::to_string(i) + "].nodePort";
+    int64_t wanted = get_int(all[i], "nodePort");
+    if (wanted == 0) {
+      auto twin = by_port.find(get_int(all[i], "port"));
+      if (twin != by_port.end() && !taken(twin->second, protocol)) {
+        wanted = twin->second;
+      } else {
+        auto found = dynamic.next_free([&](int64_t number) { return named.contains(number) || taken(number, protocol); });
+        if (!found) return internal_error("failed to allocate a nodePort: range is full");
+        wanted = *found;
+        by_port.emplace(get_int(all[i], "port"), wanted);
+      }
+    } else if (wanted < ranges.node_port_min || wanted > ranges.node_port_max) {
+      return invalid(kService, name,
+                     {invalid_value(field, std::to_string(wanted),
+                                    "provided port is not in the valid range. The range of valid ports is " +
+                                        std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
+    } else if (taken(wanted, protocol)) {
+      return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is already allocated")});
+    }
+    given.emplace(wanted, protocol);
+    all[i].get_object()["nodePort"] = wanted;
+  }
+  return {};
+}
+
+// A load balancer with externalTrafficPolicy Local has a health check node port.
+bool has_health_port(const json::value& service) {
+  return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
+}
+
+Result<void> give_health_port(json::value& service, const ServiceIndex::AllocatedByOthers& others,
+                              const std::set<ServiceIndex::Port>& given, const Ranges& ranges) {
+  auto taken = [&](int64_t number) { return given.contains({number, "TCP"}) || others.has({number, "TCP"}); };
+  int64_t port = get_int(service, "spec.healthCheckNodePort");
+  bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
+  std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
+  if (port != 0 && outside)
+    return internal_error(failed + "provided port is not in the valid range. The range of valid ports is " +
+                          std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
+  if (port != 0 && taken(port)) return internal_error(failed + "provided port is already allocated");
+  if (port != 0) return {};
+  auto found = NodePorts(ranges).next_free(taken);
+  if (!found) return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
+  make(service, "spec.healthCheckNodePort") = *found;
+  return {};
+}
+
+bool has_address(std::string_view type) {
+  return type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer" || type.empty();
+}
+bool has_ports(std::string_view type) { return type == "NodePort" || type == "LoadBalancer"; }
+
+bool is_family_six(std::string_view address) { return address.find(':') != std::string_view::npos; }
+
+// Sets the IP families. Only IPv4 is served; requests for another family or for two are rejected. A headless service without a
+// selector may have any, because its endpoints are external. Source: Kubernetes pkg/registry/core/service/storage/alloc.go.
+Result<void> settle_families(json::value& service) {
+  bool headless = get_string(service, "spec.clusterIP") == "None";
+  const json::array& addresses = get_array(service, "spec.clusterIPs");
+  json::array families = get_array(service, "spec.ipFamilies");
+  std::string policy(get_string(service, "spec.ipFamilyPolicy"));
+  if (policy.empty()) policy = addresses.size() > 1 || families.size() > 1 ? "RequireDualStack" : "SingleStack";
+  std::vector<Cause> causes;
+  for (const char* field : {"clusterIPs", "ipFamilies"}) {
+    const json::array& given = get_array(service, "spec." + std::string(field));
+    if (given.size() > 2)
+      return invalid(kService, get_string(service, "metadata.name"),
+                     {invalid_value("spec." + std::string(field), to_text(given), "may only hold up to 2 values")});
+  }
+  auto refuse_two = [&](size_t count, const char* what) {
+    if (policy != "SingleStack" || count < 2) return;
+    causes.push_back(invalid_value(
+        "spec.ipFamilyPolicy", quoted(policy),
+        "must be \"RequireDualStack\" or \"PreferDualStack\" when multiple " + std::string(what) + " are specified"));
+  };
+  refuse_two(addresses.size(), "clusterIPs"), refuse_two(families.size(), "ipFamilies");
+  bool any_family = headless && get_object(service, "spec.selector").empty();
+  if (any_family && causes.empty()) {
+    if (families.empty()) families.emplace_back("IPv4");
+    if (policy != "SingleStack" && families.size() == 1)
+      families.emplace_back(families[0] == json::value("IPv4") ? "IPv6" : "IPv4");
+    make(service, "spec.ipFamilies") = std::move(families);
+    make(service, "spec.ipFamilyPolicy") = policy;
+    return {};
+  }
+  if (policy == "RequireDualStack")
+    causes.push_back(
+        invalid_value("spec.ipFamilyPolicy", quoted(policy), "this cluster is not configured for dual-stack services"));
+  for (size_t i = 0; i < families.size(); i++)
+    if (families[i] == json::value("IPv6"))
+      causes.push_back(invalid_value("spec.ipFamilies[" + std::to_string(i) + "]", "\"IPv6\"", "not configured on this cluster"));
+  for (size_t i = families.size(); i < addresses.size(); i++)
+    if (addresses[i].is_string() && is_family_six(addresses[i].get_string()))
+      causes.push_back(invalid_value("spec.clusterIPs[" + std::to_string(i) + "]", to_text(addresses),
+                                     "IPv6 is not configured on this cluster"));
+  if (!causes.empty()) return invalid(kService, get_string(service, "metadata.name"), std::move(causes));
+  if (families.empty()) families.emplace_back("IPv4");
+  make(service, "spec.ipFamilies") = std::move(families);
+  make(service, "spec.ipFamilyPolicy") = policy;
+  return {};
+}
+
+void drop(json::value& service, std::initializer_list<std::string_view> fields) {
+  json::value& spec = make(service, "spec");
+  for (std::string_view field : fields) spec.get_object().erase(field);
+}
+
+Result<void> allocate(json::value& service, const Allocation& allocation) {
+  std::string type(get_string(service, "spec.type"));
+  const ServiceIndex::AllocatedByOthers others =
+      TRY(allocation.services.allocated_by_others(get_string(service, "metadata.uid")));
+  std::set<ServiceIndex::Port> given;
+  if (has_address(type)) {
+    TRY(settle_families(service));
+    if (get_string(service, "spec.clusterIP") == "None") make(service, "spec.clusterIPs") = json::array{"None"};
+    else TRY(give_address(service, others, allocation.ranges));
+  }
+  bool balanced = type == "LoadBalancer";
+  bool needs_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
+  if (needs_ports) TRY(give_ports(service, others, given, allocation.ranges));
+  return has_health_port(service) ? give_health_port(service, others, given, allocation.ranges) : Result<void>();
+}
+
+void prepare_service_create(json::value& service) {
+  service.get_object()["status"] = json::object{{"loadBalancer", json::object()}};
+  if (get_string(service, "spec.clusterIP").empty() && !get_array(service, "spec.clusterIPs").empty()) {
+    const json::value& first = get_array(service, "spec.clusterIPs")[0];
+    if (first.is_string()) make(service, "spec.clusterIP") = json::value(first.get_string());
+  }
+}
+
+// After a change to a type without node ports, removes the allocated ones. Ports that the client adds now are left for validation
+// to reject.
+void drop_node_ports(json::value& service, const json::value& old) {
+  std::set<int64_t> given;
+  for (const json::value& port : get_array(old, "spec.ports")) given.insert(get_int(port, "nodePort"));
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return;
+  for (json::value& port : ports.get_array())
+    if (port.is_object() && given.contains(get_int(port, "nodePort"))) port.get_object().erase("nodePort");
+}
+
+// Removes fields of the old type that the client has sent back unchanged.
+void drop_unchanged(json::value& service, const json::value& old, std::initializer_list<std::string_view> fields) {
+  for (std::string_view field : fields) {
+    const json::value *now = find_keys(service, {"spec", field}), *before = find_keys(old, {"spec", field});
+    if (now && before && *now == *before) drop(service, {field});
+  }
+}
+
+// Keeps allocated values that the client omits, if the type still has them.
+void prepare_service_update(json::value& service, const json::value& old) {
+  std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
+  bool keeps_address = has_address(type) && has_address(old_type);
+  if (!has_address(type) && has_address(old_type))
+    drop_unchanged(service, old, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
+  if (keeps_address && get_string(service, "spec.clusterIP").empty()) {
+    for (std::string_view field : {"clusterIP", "clusterIPs"})
+      if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
+  }
+  if (old_type == "LoadBalancer" && type != old_type)
+    drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
+  if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy"});
+  if (has_health_port(old) && !has_health_port(service)) drop_unchanged(service, old, {"healthCheckNodePort"});
+  if (has_health_port(old) && has_health_port(service) && get_int(service, "spec.healthCheckNodePort") == 0) {
+    make(service, "spec.healthCheckNodePort") = get_int(old, "spec.healthCheckNodePort");
+  }
+  if (!has_ports(type)) return drop_node_ports(service, old);
+  if (!has_ports(old_type)) return;
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return;
+  std::map<std::pair<int64_t, std::string_view>, int64_t> given;  // by port and protocol
+  for (const json::value& before : get_array(old, "spec.ports"))
+    if (int64_t number = get_int(before, "nodePort")) given[{get_int(before, "port"), get_string(before, "protocol")}] = number;
+  for (json::value& port : ports.get_array()) {
+    if (!port.is_object() || get_int(port, "nodePort") != 0) continue;
+    auto kept = given.find({get_int(port, "port"), get_string(port, "protocol")});
+    if (kept != given.end()) port.get_object()["nodePort"] = kept->second;
+  }
+}
+
+Result<void> allocate_update(json::value& service, const Object&, const Allocation& allocation) {
+  return allocate(service, allocation);
+}
+
+}  // namespace
+
+extern const StrategyFamily service_strategies;
+const StrategyFamily service_strategies{{{.kind = &kService,
+                                          .one_at_a_time = true,
+                                          .prepare_create = prepare_service_create,
+                                          .prepare_update = prepare_service_update,
+                                          .allocate_create = allocate,
+                                          .allocate_update = allocate_update}}};
+
+}  // namespace coracle::kinds

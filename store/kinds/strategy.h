@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategy: what the server does on a write of one kind. Strategies are in store/kinds/<folder>/server, which only the server
+// links; most kinds need none. The order of the steps of a create (daemon/registry):
+//   decode ▸ [prepare_create] ▸ default ▸ admission ▸ default ▸ [allocate] ▸ decode ▸ guard ▸ validate ▸ admission ▸ commit
+// Source: Kubernetes API reference per kind.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+#include "store/engine/engine.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
+#include "store/object/user.h"
+
+namespace coracle::kinds {
+
+struct Ranges {  // from the configuration
+  std::string service_cidr = "10.43.0.0/16";
+  int node_port_min = 30000, node_port_max = 32767;
+};
+
+class ServiceIndex;
+
+struct Allocation {  // the environment of an allocation
+  engine::Engine& engine;
+  ServiceIndex& services;
+  const Ranges& ranges;
+  WallTime now;
+};
+
+struct Strategy {
+  const Kind* kind = nullptr;
+  bool one_at_a_time = false;  // writes are serialized, because they allocate from a shared range
+
+  // On create: the body is canonical, and its status is removed if the kind has a status subresource.
+  void (*prepare_create)(json::value& object) = nullptr;
+  // On create: records the user in the object. nullptr: a component of the daemon.
+  void (*record_user)(json::value& object, const User* user) = nullptr;
+  // On update of the main resource: keeps fields that the client omitted but that must not be lost.
+  void (*prepare_update)(json::value& object, const json::value& old) = nullptr;
+  // On update of the status.
+  void (*prepare_status)(json::value& object, const json::value& old, WallTime now) = nullptr;
+  // On update of /status or /approval: keeps the part that the other subresource writes. Spec and metadata are the old ones
+  // already.
+  void (*divide_status)(json::value& object, const json::value& old, std::string_view subresource, WallTime now) = nullptr;
+  // After defaults and admission: sets fields that only the server sets (addresses, ports, classes). Errors: with Kubernetes'
+  // text: invalid; internal if a range is exhausted or a port is taken.
+  Result<void> (*allocate_create)(json::value& object, const Allocation& allocation) = nullptr;
+  Result<void> (*allocate_update)(json::value& object, const Object& old, const Allocation& allocation) = nullptr;
+  // Errors: forbidden if it must not be deleted.
+  Result<void> (*check_delete)(const Object& object) = nullptr;
+};
+
+constexpr size_t kStrategiesMax = 4;  // of one folder
+
+// The strategies of one folder. Each folder with strategies defines one value, named after it (job_strategies in
+// store/kinds/job/server/job_strategy.cc). The build collects them.
+struct StrategyFamily {
+  Strategy strategies[kStrategiesMax];
+};
+
+const Strategy& strategy_of(const Kind& kind);  // an empty one for kinds without a strategy
+
+}  // namespace coracle::kinds
