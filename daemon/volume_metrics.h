@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/node/volume_use.h"
+#include "daemon/node/volume/volume_use.h"
 
 namespace coracle {
 

@@ -9,10 +9,10 @@
 #include <mutex>
 #include <thread>
 
-#include "daemon/node/connection.h"
 #include "daemon/node/files.h"
-#include "daemon/node/grpc_health.h"
-#include "daemon/node/http_get.h"
+#include "daemon/node/probe/connection.h"
+#include "daemon/node/probe/grpc_health.h"
+#include "daemon/node/probe/http_get.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 

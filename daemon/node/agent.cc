@@ -2,7 +2,7 @@
 // Connects the node agent's parts: which events enqueue pods for the workers, and the threads. See agent.h.
 #include "daemon/node/agent.h"
 
-#include "daemon/node/log_links.h"
+#include "daemon/node/stream/log_links.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/sys/file.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies a plan: sandbox, network, volumes, termination, and release of a pod. See pod_sync.h.
 #include "daemon/node/files.h"
-#include "daemon/node/log_links.h"
 #include "daemon/node/pod_sync.h"
 #include "daemon/node/status.h"
+#include "daemon/node/stream/log_links.h"
 #include "runtime/base/log.h"
 #include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"

@@ -4,9 +4,9 @@
 
 #include "daemon/node/admit.h"
 #include "daemon/node/container_text.h"
-#include "daemon/node/log_reader.h"
 #include "daemon/node/resources.h"
 #include "daemon/node/status.h"
+#include "daemon/node/stream/log_reader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon/node/connection.h"
+#include "daemon/node/probe/connection.h"
 #include "runtime/base/guarded.h"
 
 namespace coracle::node {

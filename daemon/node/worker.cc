@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "daemon/node/files.h"
-#include "daemon/node/log_links.h"
 #include "daemon/node/pod_sync.h"
+#include "daemon/node/stream/log_links.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
 

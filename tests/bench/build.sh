@@ -85,11 +85,11 @@ touch_() {
   for ((run = 0; run < runs; run++)); do
     touch "$T/tests/store/object/object.h"
     timed header rebuild_header "$T/tests"
-    touch "$T/tests/daemon/controller/deployment.cc"
+    touch "$T/tests/daemon/controller/workload/deployment.cc"
     timed controller rebuild_controller "$T/tests"
   done
   report header "after a change in store/object/object.h: what is installed and the unit tests rebuilt, and these run" 180
-  report controller "after a change in daemon/controller/deployment.cc: its tests rebuilt and run" 30
+  report controller "after a change in daemon/controller/workload/deployment.cc: its tests rebuilt and run" 30
 }
 
 # ---- a fresh Debian ----

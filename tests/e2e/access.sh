@@ -3,7 +3,7 @@
 # Authorization with kubectl: roles and bindings, impersonation, tokens of service accounts, static and bootstrap tokens, a pod's
 # own token, certificates from request to use, and the audit log. The checks named [sig-auth] do what the line of Kubernetes'
 # conformance tests describes.
-# for: daemon/auth daemon/api/reviews daemon/controller/certificates daemon/controller/cluster_role_aggregation daemon/controller/token_secrets ctl/certificate store/kinds/rbac store/kinds/certificate
+# for: daemon/auth daemon/api/reviews daemon/controller/access/certificate_signing daemon/controller/access/cluster_role_aggregation daemon/controller/access/token_secrets ctl/certificate store/kinds/rbac store/kinds/certificate
 . "$(dirname "$0")/lib.sh"
 kubectl=${KUBECTL:-$(sh "$here/fetch_kubectl.sh" "$cache/kubectl" 2>/dev/null | awk '{ path = $2 } END { print path }')}
 [ -x "${kubectl:-}" ] || skip_all "kubectl cannot be had"

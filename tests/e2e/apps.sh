@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The lines of Kubernetes' conformance suite about Deployments, ReplicaSets, ReplicationControllers and disruption budgets, each
 # under its name, against the running daemon and real pods. StatefulSets, DaemonSets and Jobs have their own scripts.
-# for: daemon/controller/deployment daemon/controller/replica_set daemon/controller/disruption daemon/controller/node daemon/controller/taint daemon/controller/history daemon/registry/eviction store/kinds/workload store/kinds/disruption
+# for: daemon/controller/workload/deployment daemon/controller/workload/replica_set daemon/controller/pod/disruption daemon/controller/pod/node daemon/controller/pod/taint daemon/controller/workload/history daemon/registry/eviction store/kinds/workload store/kinds/disruption
 EXTRA_CONFIG='nodeMonitorGracePeriod: 6'
 . "$(dirname "$0")/lib.sh"
 start_machine

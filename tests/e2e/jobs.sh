@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Jobs and CronJobs with real pods: the lines of Kubernetes' conformance suite about them, each under its name; then problems of a
 # small machine: a killed daemon, a clock that is set.
-# for: daemon/controller/job daemon/controller/cron_job daemon/controller/ttl_after_finished daemon/controller/pod store/schema/schedule store/schema/time_zone store/kinds/job
+# for: daemon/controller/job/job daemon/controller/job/cron_job daemon/controller/job/ttl_after_finished daemon/controller/pod store/schema/schedule store/schema/time_zone store/kinds/job
 . "$(dirname "$0")/lib.sh"
 start_machine
 

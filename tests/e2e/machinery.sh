@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The API machinery together with its controllers: the lines of Kubernetes' conformance suite about garbage collection and
 # namespaces, each under its name. Lines that need no controllers are in tests/daemon/api/conformance_test.cc.
-# for: daemon/controller/garbage daemon/controller/namespace daemon/registry daemon/api/discovery daemon/api/watch store/engine daemon/informer daemon/queue
+# for: daemon/controller/garbage/garbage daemon/controller/namespace/namespace daemon/registry daemon/api/discovery daemon/api/watch store/engine daemon/informer daemon/queue
 . "$(dirname "$0")/lib.sh"
 start_machine
 

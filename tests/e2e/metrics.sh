@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The usage of pods and nodes, measured by the live daemon for real containers: metrics.k8s.io as clients see it, top with kubectl
 # 1.20, 1.32, 1.36 and coraclectl, and an autoscaler that scales a busy Deployment up and an idle one down.
-# for: daemon/node/meter daemon/node/metrics daemon/api/metrics daemon/controller/horizontal_autoscaler runtime/cgroup/stats ctl/top
+# for: daemon/node/meter daemon/node/metrics daemon/api/metrics daemon/controller/autoscaler/horizontal_autoscaler runtime/cgroup/stats ctl/top
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # NFS volumes. A program in place of mount.nfs binds a directory, refuses or hangs as the test requests: the node's reaction to a
 # server's behaviour. tests/vm/storage.sh uses a real server.
-# for: daemon/nfs daemon/node/nfs_mounts daemon/node/volumes runtime/sys/run runtime/sys/mount
+# for: daemon/nfs daemon/node/volume/nfs_mounts daemon/node/volume/volumes runtime/sys/run runtime/sys/mount
 . "$(dirname "$0")/lib.sh"
 mkdir -p "$T/bin" "$T/share"
 had_program=$(command -v mount.nfs)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # coracle.io/after: pods that wait for others, when they are created and after a power failure of the machine.
-# for: daemon/startup daemon/controller/start_order daemon/admission/start_order
+# for: daemon/startup daemon/controller/pod/start_order_gates daemon/admission/start_order
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Resource quotas over the life of the counted objects: the lines of Kubernetes' conformance suite about them, each under its
 # name, with the quota controller, the garbage collector and admission running.
-# for: daemon/quota daemon/admission/resource_quota daemon/controller/resource_quota
+# for: daemon/quota daemon/admission/resource_quota daemon/controller/namespace/quota_usage
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -3,7 +3,7 @@
 # A Deployment of ten pods behind its Service is rolled many times under steady load through the service address: no request
 # fails. The server shuts down gracefully (graceful_server.cc), but has no preStop hook that waits for the rules: the daemon
 # itself must not send connections to a pod that has been told to stop.
-# for: daemon/controller/deployment daemon/controller/endpoint daemon/network daemon/node/probes daemon/node/pod
+# for: daemon/controller/workload/deployment daemon/controller/service/endpoint daemon/network daemon/node/probe/probes daemon/node/pod
 . "$(dirname "$0")/lib.sh"
 start_machine
 rolls=${CORACLE_ROLLS:-20}

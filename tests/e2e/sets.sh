@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # StatefulSets, DaemonSets and their revisions with real pods: the lines of Kubernetes' conformance suite about them, each under
 # its name, and the handling of claims and orphans.
-# for: daemon/controller/stateful_set daemon/controller/daemon_set daemon/controller/history daemon/controller/storage_protection
+# for: daemon/controller/workload/stateful_set daemon/controller/workload/daemon_set daemon/controller/workload/history daemon/controller/storage/volume_protection
 . "$(dirname "$0")/lib.sh"
 start_machine
 c image pack "$T/rootfs" localhost/busybox:two --cmd sh >/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Claims and their volumes over the life of pods and the daemon, as a user with a claim and a pod sees them.
-# for: daemon/volume daemon/controller/volume_binder daemon/controller/ephemeral_volumes daemon/node/volumes daemon/scheduler/plugins/volumes runtime/sys/project_quota
+# for: daemon/volume daemon/controller/storage/volume_binder daemon/controller/storage/ephemeral_volumes daemon/node/volume/volumes daemon/scheduler/plugins/volumes runtime/sys/project_quota
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # exec, attach, cp and port-forward with kubectl 1.20 (SPDY), 1.32 and 1.36 (WebSocket, SPDY within it) and with coraclectl: data
 # arrives complete and in both directions at once; the end of each side is passed on; nothing is left when a client is killed.
-# for: daemon/api/exec daemon/api/port_forward daemon/api/spdy daemon/api/websocket daemon/api/logs daemon/api/byte daemon/node/streams daemon/node/log_reader daemon/stream ctl/exec ctl/logs ctl/port_forward ctl/stream ctl/forward ctl/websocket runtime/pause/log runtime/sys/stream
+# for: daemon/api/exec daemon/api/port_forward daemon/api/spdy daemon/api/websocket daemon/api/logs daemon/api/byte daemon/node/stream/streams daemon/node/stream/log_reader daemon/stream ctl/exec ctl/logs ctl/port_forward ctl/stream ctl/forward ctl/websocket runtime/pause/log runtime/sys/stream
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 start_machine

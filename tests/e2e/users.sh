@@ -3,7 +3,7 @@
 # Pods with user namespaces (hostUsers: false): id ranges that no two pods share and that survive the daemon, volumes whose files
 # have the same owner on the disk as inside, and everything else that pods do: probes, exec, logs, networks, restarts, terminals,
 # deletion.
-# for: runtime/container runtime/launch daemon/node/id_ranges daemon/node/volumes runtime/sys/namespaces
+# for: runtime/container runtime/launch daemon/node/id_ranges daemon/node/volume/volumes runtime/sys/namespaces
 . "$(dirname "$0")/lib.sh"
 start_machine
 

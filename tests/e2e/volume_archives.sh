@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The content of a claim's volume is copied to another claim by an archive: completely or not at all.
-# for: daemon/node/volume_archives daemon/api/volumes daemon/volume/local runtime/image/fetch/tree runtime/image/trees ctl/volume
+# for: daemon/node/volume/volume_archives daemon/api/volumes daemon/volume/local runtime/image/fetch/tree runtime/image/trees ctl/volume
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -6,7 +6,7 @@
 # CVE-2017-1002102 (a deletion that follows links), CVE-2025-9566 (a volume that the node writes through links). CORACLE_LONG=1:
 # ten million entries instead of 50,000, and limits for the waiting time of other pods. volume_archives.sh covers archives;
 # tests/attacks/ covers links in a container's file system.
-# for: daemon/volume daemon/node/volumes daemon/node/atomic_writer daemon/node/files daemon/node/container_text runtime/sys/file runtime/sys/tree_removal
+# for: daemon/volume daemon/node/volume/volumes daemon/node/volume/atomic_writer daemon/node/files daemon/node/container_text runtime/sys/file runtime/sys/tree_removal
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 disk=$T/disk

@@ -4,7 +4,7 @@
 # that lead out and change, pipes, devices and sockets; while it deletes one there are mounts of a privileged container in it, and
 # files that cannot be removed; parts of volumes that it writes itself have the names of its own links there. The host's files stay
 # as they are, nobody else waits, nothing is left. More of this kind: volume_attacks.sh, volume_archives.sh.
-# for: daemon/volume daemon/node/volumes daemon/node/atomic_writer runtime/sys/tree runtime/sys/mount
+# for: daemon/volume daemon/node/volume/volumes daemon/node/volume/atomic_writer runtime/sys/tree runtime/sys/mount
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 # Where systemd runs, all mounts are shared: what a container mounts in a volume of Bidirectional propagation is mounted on the host.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Volumes without claims, with each line of Kubernetes' conformance tests of [sig-storage]: emptyDir, configMap, secret,
 # downwardAPI and projected, their modes, users, items, updates and subPaths; and the life cycle of each storage kind.
-# for: daemon/node/volumes runtime/launch daemon/controller/volume_binder store/kinds/pod store/kinds/storage
+# for: daemon/node/volume/volumes runtime/launch daemon/controller/storage/volume_binder store/kinds/pod store/kinds/storage
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/controller/common.h"
 #include "daemon/controller/manager.h"
+#include "daemon/controller/shared/common.h"
 #include "runtime/base/guarded.h"
 #include "tests/catalogs.h"
 #include "tests/store/client/fake_client.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CronJob: one job for each scheduled time, whatever the clock does and whenever the daemon stops.
-#include "daemon/controller/cron_job.h"
+#include "daemon/controller/job/cron_job.h"
 
-#include "daemon/controller/job.h"
+#include "daemon/controller/job/job.h"
 #include "runtime/base/text.h"
 #include "tests/catalogs.h"
 #include "tests/daemon/controller/bench.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DaemonSet: one pod on each eligible node; updates within maxUnavailable or maxSurge; failed pods and surplus pods.
-#include "daemon/controller/daemon_set.h"
+#include "daemon/controller/workload/daemon_set.h"
 
-#include "daemon/controller/history.h"
+#include "daemon/controller/workload/history.h"
 #include "tests/daemon/controller/bench.h"
 #include "tests/daemon/controller/sets.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deployments that roll out over simulated pods: the bounds hold at every step, and each rollout completes.
-#include "daemon/controller/deployment.h"
+#include "daemon/controller/workload/deployment.h"
 
 #include "tests/daemon/controller/bench.h"
 

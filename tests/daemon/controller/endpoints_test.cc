@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints and EndpointSlices: which pods back a Service, and how few objects change when one pod changes.
-#include "daemon/controller/endpoints.h"
+#include "daemon/controller/service/endpoints.h"
 
 #include "tests/daemon/controller/bench.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // History: one revision for each template, numbered in the order of their last use; the history limit; name collisions.
-#include "daemon/controller/history.h"
+#include "daemon/controller/workload/history.h"
 
 #include "tests/daemon/controller/bench.h"
 

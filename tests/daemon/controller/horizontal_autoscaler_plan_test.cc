@@ -2,7 +2,7 @@
 // The number of pods that an autoscaler computes: from metrics, with missing metrics, windows and policies.
 #include <gtest/gtest.h>
 
-#include "daemon/controller/horizontal_autoscaler.h"
+#include "daemon/controller/autoscaler/horizontal_autoscaler.h"
 
 namespace coracle::controller {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Autoscalers over a fake API: when they read metrics, what they write to the scale and the status, and their memory.
-#include "daemon/controller/horizontal_autoscaler.h"
+#include "daemon/controller/autoscaler/horizontal_autoscaler.h"
 
 #include "tests/daemon/controller/bench.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cleanup: namespaces, garbage collection, finished pods, old events.
-#include "daemon/controller/garbage.h"
+#include "daemon/controller/garbage/garbage.h"
 #include "tests/daemon/controller/bench.h"
 
 namespace coracle::controller {

@@ -2,7 +2,7 @@
 // The decisions of a Job about its pods: indexes, policies, back-off, how many pods to create and their specs. Pure.
 #include <gtest/gtest.h>
 
-#include "daemon/controller/job.h"
+#include "daemon/controller/job/job.h"
 #include "runtime/base/text.h"
 #include "tests/daemon/parsed.h"
 

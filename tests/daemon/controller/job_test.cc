@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job, and its removal after its end: pods are run, replaced and counted once each, whatever call fails and whenever the daemon
 // stops.
-#include "daemon/controller/job.h"
+#include "daemon/controller/job/job.h"
 
 #include "tests/daemon/controller/bench.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that stop reporting, taints that follow from conditions, and the eviction of pods.
-#include "daemon/controller/node_lifecycle.h"
+#include "daemon/controller/pod/node_lifecycle.h"
 #include "tests/daemon/controller/bench.h"
 
 namespace coracle::controller {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaSet: the requested number of pods, in spite of lost events and failing calls.
-#include "daemon/controller/replica_set.h"
+#include "daemon/controller/workload/replica_set.h"
 
 #include "tests/daemon/controller/bench.h"
 

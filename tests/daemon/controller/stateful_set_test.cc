@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // StatefulSet: pods with stable names, created in order; updates from the last to the first; claims; lost events and failing
 // calls.
-#include "daemon/controller/stateful_set.h"
+#include "daemon/controller/workload/stateful_set.h"
 
-#include "daemon/controller/history.h"
+#include "daemon/controller/workload/history.h"
 #include "tests/daemon/controller/bench.h"
 #include "tests/daemon/controller/sets.h"
 

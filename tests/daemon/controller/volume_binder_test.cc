@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The volume binder: which volume a claim gets, the two objects' status, and that an interruption between two writes changes
 // nothing.
-#include "daemon/controller/volume_binder.h"
+#include "daemon/controller/storage/volume_binder.h"
 
 #include "tests/daemon/controller/bench.h"
 

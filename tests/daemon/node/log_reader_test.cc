@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading container logs: lines, parts, tails, rotation, following.
-#include "daemon/node/log_reader.h"
+#include "daemon/node/stream/log_reader.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

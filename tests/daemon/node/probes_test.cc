@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes: thresholds, startup probes before the others, and each kind of action against a real listener.
-#include "daemon/node/probes.h"
+#include "daemon/node/probe/probes.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include <thread>
 
-#include "daemon/node/grpc_health.h"
-#include "daemon/node/http_get.h"
+#include "daemon/node/probe/grpc_health.h"
+#include "daemon/node/probe/http_get.h"
 #include "daemon/node/task_pool.h"
 #include "tests/daemon/parsed.h"
 #include "tests/runtime/fake_runtime.h"

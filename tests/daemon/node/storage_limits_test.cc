@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods that exceed their storage limits.
-#include "daemon/node/storage_limits.h"
+#include "daemon/node/volume/storage_limits.h"
 
 #include "tests/daemon/node/machine.h"
 

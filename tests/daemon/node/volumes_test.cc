@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "daemon/node/atomic_writer.h"
 #include "daemon/node/files.h"
+#include "daemon/node/volume/atomic_writer.h"
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregated ClusterRoles: a ClusterRole with an aggregationRule gets the rules of all ClusterRoles that its selectors match,
+// ordered by name, without duplicates. They are written with server-side apply: this controller owns the rules, and other
+// appliers get a conflict. Source: Kubernetes "Aggregated ClusterRoles"; controller/clusterroleaggregation.
+#include <algorithm>
+
+#include "daemon/controller/controller.h"
+#include "daemon/controller/shared/common.h"
+#include "store/object/selector.h"
+
+namespace coracle::controller {
+namespace {
+
+class ClusterRoleAggregation : public Controller {
+ public:
+  explicit ClusterRoleAggregation(const Context& context) : client_(context.client), roles_(context.informers.of(kClusterRole)) {}
+
+  std::string_view name() const override { return "clusterroleaggregation"; }
+
+  void subscribe(const Enqueue& enqueue) override {
+    roles_.on_change([=, this](const Informer::Change&) {
+      for (const ObjectPtr& role : roles_.list())
+        if (find(role->json(), "aggregationRule")) enqueue.now(role->key());
+    });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    ObjectPtr role = roles_.get(key);
+    if (!role || role->deleting() || !find(role->json(), "aggregationRule")) return Outcome{};
+    json::array rules;
+    for (const ObjectPtr& other : roles_.list()) {
+      if (other->name() == role->name() || !chosen(*role, *other)) continue;
+      for (const json::value& rule : get_array(other->json(), "rules"))
+        if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+    }
+    if (rules == get_array(role->json(), "rules")) return Outcome{};
+    json::value wanted = {{"apiVersion", kClusterRole.api_version()},
+                          {"kind", kClusterRole.kind},
+                          // The uid prevents that a deleted role is created.
+                          {"metadata", {{"name", key.name}, {"uid", role->uid()}}},
+                          {"rules", std::move(rules)}};
+    auto written = client_.patch(kClusterRole, key, PatchType::apply, wanted,
+                                 {.field_manager = "clusterrole-aggregation-controller", .force = true});
+    if (!written && written.error().code() != Code::not_found) return written.take_error().wrap("aggregate " + key.name);
+    return Outcome{};
+  }
+
+ private:
+  static bool chosen(const Object& role, const Object& other) {
+    for (const json::value& each : get_array(role.json(), "aggregationRule.clusterRoleSelectors")) {
+      auto selector = LabelSelector::from_json(&each);
+      if (selector && selector->matches(other)) return true;
+    }
+    return false;
+  }
+
+  Client& client_;
+  Informer& roles_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_cluster_role_aggregation(const Context& context) {
+  return std::make_unique<ClusterRoleAggregation>(context);
+}
+
+}  // namespace coracle::controller

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// ResourceQuota: recomputes a namespace's usage of each quota when objects are deleted, end, or change their usage. Admission
+// charges new usage in the transaction of the write. This controller reads the store and writes the quota only if it was not
+// charged in the meantime, so the usage is never too low. Source: Kubernetes pkg/controller/resourcequota.
+#include <algorithm>
+
+#include "daemon/controller/controller.h"
+#include "daemon/controller/shared/common.h"
+#include "daemon/quota/usage.h"
+#include "store/schema/catalog.h"
+
+namespace coracle::controller {
+namespace {
+
+constexpr std::string_view kClaimResource = "persistentvolumeclaims";
+
+class ResourceQuotaController : public Controller {
+ public:
+  explicit ResourceQuotaController(const Context& context)
+      : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kResourceQuota)) {
+    const schema::CatalogPtr catalog = context.catalogs.now();
+    for (const schema::KindInfo& info : catalog->kinds())
+      if (info.is_stored() && quota::counted(info) && info.has_verb("list") && info.has_verb("watch"))
+        counted_.push_back({&info.kind, &context.informers.of(info.kind)});
+  }
+
+  std::string_view name() const override { return "resourcequota"; }
+
+  void subscribe(const Enqueue& enqueue) override {
+    quotas_.on_change([=](const Informer::Change& change) {
+      if (change.after) enqueue.now(change.after->key());
+    });
+    for (const Counted& each : counted_)
+      each.cache->on_change([=, this](const Informer::Change& change) {
+        std::vector<ObjectPtr> quotas = quotas_.list(change.any().ns());
+        if (quotas.empty() || !gives_back(change)) return;
+        for (const ObjectPtr& quota : quotas) enqueue.now(quota->key());
+      });
+  }
+
+  Result<Outcome> reconcile(const Key& key) override {
+    auto found = client_.get(kResourceQuota, key);  // read before the objects: a charge after this causes a conflict
+    if (!found && found.error().code() == Code::not_found) return Outcome{};
+    ObjectPtr quota = TRY(std::move(found));
+    if (quota->deleting()) return Outcome{};
+    quota::Amounts hard = quota::amounts_of(get_object(quota->json(), "spec.hard"));
+    std::optional<std::chrono::nanoseconds> again;
+    quota::Amounts used = TRY(count(*quota, hard, again));
+    bool level = find(quota->json(), "status.hard") && find(quota->json(), "status.used") &&
+                 quota::amounts_of(get_object(quota->json(), "status.hard")) == hard &&
+                 quota::amounts_of(get_object(quota->json(), "status.used")) == used;
+    if (level) return Outcome{again};
+    json::value status = json::object{{"hard", quota::to_json(hard)}, {"used", quota::to_json(used)}};
+    auto written = write_status(client_, *quota, std::move(status));
+    if (!written && written.error().code() == Code::not_found) return Outcome{};
+    TRY(std::move(written));
+    return Outcome{again};
+  }
+
+ private:
+  struct Counted {
+    const Kind* kind;
+    Informer* cache;
+  };
+
+  // Whether an object uses less than before, or other resources than admission has charged.
+  bool gives_back(const Informer::Change& change) const {
+    const Object& object = change.any();
+    if (!change.after) return true;
+    if (!change.before) return false;
+    if (object.kind() == kPod) {
+      auto usage = [&](const Object& pod) { return quota::usage_of(kPod, pod.json(), clock_.now()); };
+      return usage(*change.after) != usage(*change.before) || change.after->deleting() != change.before->deleting();
+    }
+    return object.kind() == kService || object.kind().resource == kClaimResource;
+  }
+
+  // `again`: when a terminating pod stops counting.
+  Result<quota::Amounts> count(const Object& quota, const quota::Amounts& hard, std::optional<std::chrono::nanoseconds>& again) {
+    std::vector<std::string> limited = quota::names_of(quota::to_json(hard));
+    quota::Amounts used, known = quota::amounts_of(get_object(quota.json(), "status.used"));
+    for (const std::string& name : limited)  // resources that are not computed here stay unchanged
+      if (auto found = known.find(name); found != known.end()) used.insert(*found);
+    for (const Counted& each : counted_) {
+      std::vector<std::string> names = quota::tracked(*each.kind, limited);
+      if (names.empty()) continue;
+      quota::Amounts sum;
+      ObjectList there = TRY(client_.list(*each.kind, {.ns = quota.ns()}));
+      for (const ObjectPtr& object : there.items) {
+        if (!quota::in_scopes(*each.kind, quota.json(), object->json())) continue;
+        quota::add(sum, quota::usage_of(*each.kind, object->json(), clock_.now()));
+        if (auto left = *each.kind == kPod ? time_left(*object) : std::nullopt) again = again ? std::min(*again, *left) : *left;
+      }
+      for (const std::string& name : names) used[name] = sum[name];
+    }
+    return used;
+  }
+
+  // The time until the end of a terminating pod's grace period; nullopt: it is not terminating, or the period is over.
+  std::optional<std::chrono::nanoseconds> time_left(const Object& pod) const {
+    auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
+    if (!deleted || pod_finished(view::Pod(pod))) return std::nullopt;
+    auto left = *deleted + bounded_seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) - clock_.now();
+    if (left.count() < 0) return std::nullopt;
+    return left + std::chrono::seconds(1);
+  }
+
+  Client& client_;
+  const Clock& clock_;
+  Informer& quotas_;
+  std::vector<Counted> counted_;
+};
+
+}  // namespace
+
+std::unique_ptr<Controller> make_resource_quota_controller(const Context& context) {
+  return std::make_unique<ResourceQuotaController>(context);
+}
+
+}  // namespace coracle::controller

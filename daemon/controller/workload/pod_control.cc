@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pod_control.h.
+#include "daemon/controller/workload/pod_control.h"
+
+#include <algorithm>
+
+#include "store/object/selector.h"
+
+namespace coracle::controller {
+
+bool namespace_terminating(const Error& error) {
+  if (!error.details()) return false;
+  const auto& causes = error.details()->causes;
+  return std::any_of(causes.begin(), causes.end(), [](const Cause& c) { return c.reason == "NamespaceTerminating"; });
+}
+
+json::value pod_from_template(const Object& owner, const json::value& pod_template) {
+  json::object metadata{{"generateName", owner.name() + "-"}, {"namespace", owner.ns()}};
+  for (const char* copied : {"labels", "annotations", "finalizers"})
+    if (const json::value* value = find_keys(pod_template, {"metadata", copied})) metadata[copied] = *value;
+  metadata["ownerReferences"] = json::array{controller_reference(owner)};
+  json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}};
+  if (const json::value* spec = find(pod_template, "spec")) pod["spec"] = *spec;
+  return pod;
+}
+
+Result<ObjectPtr> PodControl::create(const Object& owner, const json::value& pod, Failure& failure) {
+  auto created = client_.create(kPod, pod);
+  if (created) {
+    own_.wrote(owner.key(), (*created)->revision());
+    recorder_.normal(owner, "SuccessfulCreate", "Created pod: " + (*created)->name());
+    return created;
+  }
+  if (namespace_terminating(created.error())) return ObjectPtr();
+  failure = {"FailedCreate", created.error().text()};
+  recorder_.warning(owner, "FailedCreate", "Error creating: " + created.error().text());
+  return created.take_error().wrap("create pod");
+}
+
+Result<void> PodControl::remove(const Object& owner, const Object& pod, Failure& failure) {
+  auto removed = client_.remove(kPod, pod.key(), {.uid = pod.uid()});
+  if (!removed && removed.error().code() != Code::not_found) {
+    failure = {"FailedDelete", removed.error().text()};
+    recorder_.warning(owner, "FailedDelete", "Error deleting: " + removed.error().text());
+    return removed.take_error().wrap("remove pod " + pod.name());
+  }
+  own_.removed(owner.key(), pod.uid());
+  recorder_.normal(owner, "SuccessfulDelete", "Deleted pod: " + pod.name());
+  return {};
+}
+
+void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
+                   SelectorCache& selectors) {
+  if (auto owner = pod.controller()) {
+    if (owner->kind == kind.kind) enqueue.now({pod.ns(), owner->name});
+    return;
+  }
+  for (const ObjectPtr& owner : owners.list(pod.ns()))
+    if (auto selector = selectors.of(*owner); selector && selector->matches(pod)) enqueue.now(owner->key());
+}
+
+json::value label_selector_of(const Object& owner) {
+  const json::value* written = find(owner.json(), "spec.selector");
+  return written ? *written : json::value();
+}
+
+std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,
+                                                       WallTime now) {
+  std::optional<std::chrono::nanoseconds> next;
+  for (const ObjectPtr& pod : pods) {
+    auto at = pod_available_at(view::Pod(*pod), min_ready);
+    if (!at || *at <= now) continue;
+    if (!next || *at - now < *next) next = *at - now;
+  }
+  return next;
+}
+
+}  // namespace coracle::controller

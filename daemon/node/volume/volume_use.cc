@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// See volume_use.h.
+#include "daemon/node/volume/volume_use.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <set>
+
+#include "daemon/volume/match.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/project_quota.h"
+#include "store/object/object.h"
+
+namespace coracle::node {
+namespace {
+
+Result<VolumeUse> measure(const std::string& place) {
+  Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
+  auto disk = TRY(sys::disk_usage(directory));
+  VolumeUse use;
+  use.capacity = disk.total, use.available = disk.available, use.used = disk.total - disk.available;
+  use.inodes = disk.inodes, use.inodes_free = disk.inodes_free, use.inodes_used = disk.inodes - disk.inodes_free;
+  auto quota = sys::limited_use(directory);
+  if (!quota) return use;
+  use.capacity = quota->limit, use.used = quota->used;
+  use.available = std::min(disk.available, std::max(Bytes(0), quota->limit - quota->used));
+  use.inodes_used = quota->inodes, use.inodes = quota->inodes + disk.inodes_free;
+  return use;
+}
+
+}  // namespace
+
+std::string directory_of(view::PersistentVolumeSpec volume, const std::string& host_root) {
+  if (volume.has_local()) return std::string(volume.local().path());
+  if (volume.has_host_path()) return host_root + std::string(volume.host_path().path());
+  return "";
+}
+
+std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
+                                       const std::string& host_root,
+                                       const std::function<std::optional<Bytes>(const Key& claim)>& watched) {
+  std::vector<VolumeUse> found;
+  std::set<Key> seen;
+  for (const ObjectPtr& pod : pods) {
+    if (ends_by_itself(pod->json())) continue;
+    for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
+      Key claim{pod->ns(), volume::claim_name(pod->name(), volume)};
+      if (claim.name.empty() || !seen.insert(claim).second) continue;
+      auto backing = volume::backing_of(pod->json(), volume, storage);
+      auto use =
+          backing ? measure(directory_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
+      if (!use) continue;
+      if (auto held = watched(claim)) {
+        use->capacity = volume::capacity_of(*backing->volume).bytes(), use->used = *held;
+        use->available = std::min(use->available, std::max(Bytes(0), use->capacity - use->used));
+      }
+      use->claim = claim, use->volume = backing->volume->name();
+      found.push_back(*std::move(use));
+    }
+  }
+  std::ranges::sort(found, {}, &VolumeUse::claim);
+  return found;
+}
+
+}  // namespace coracle::node

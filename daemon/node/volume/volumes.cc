@@ -1,0 +1,808 @@
+// SPDX-License-Identifier: Apache-2.0
+// See volumes.h.
+#include "daemon/node/volume/volumes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <unordered_map>
+
+#include "daemon/node/files.h"
+#include "daemon/node/id_ranges.h"
+#include "daemon/node/images.h"
+#include "daemon/node/resources.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/tree_group.h"
+#include "runtime/sys/tree_removal.h"
+#include "store/object/object.h"
+#include "store/object/quantity.h"
+
+namespace coracle::node {
+
+// The source of a pod's volume: in the pod, or in the PersistentVolume of its claim. Both name their kind by a field.
+struct PodVolume {
+  std::string_view name;  // the pod's for it
+  const json::value* spec = nullptr;
+  volume::Backing backing;  // empty without a claim
+};
+
+// By volume: the names in it at which containers mount something else.
+using NamesByVolume = std::unordered_map<std::string_view, std::set<std::string>>;
+
+struct PrepareInputs {
+  const json::value& pod;
+  const PodPaths& paths;
+  const Lookup& lookup;
+  const PodIdentity& identity;
+  uint32_t first_id;
+  NamesByVolume inside;
+};
+
+namespace {
+
+constexpr unsigned kDefaultMode = 0644;
+constexpr unsigned kUnfinished = 01500;               // mode of a directory under construction; programs do not use it
+constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path; the kernel's limit is 4096
+constexpr size_t kEnvFileMax = 1 << 20;               // bytes of an environment file, as large as a ConfigMap
+constexpr std::string_view kHugePages = "HugePages";  // or with a size: "HugePages-2Mi"
+constexpr std::chrono::hours kTokenAgeMax{24};
+constexpr uint64_t kRemovedAtOnceMax = 1000;   // entries of a pod's volumes; takes 10 ms on a slow machine
+constexpr const char* kRemoved = "/.removed";  // beside the pods' directories: volumes whose content is being deleted
+
+std::optional<uint32_t> fs_group(const json::value& pod) {
+  const auto* group = find(pod, "spec.securityContext.fsGroup");
+  if (!group || !group->is_int64()) return std::nullopt;
+  return uint32_t(group->get_int64());
+}
+
+// The user of all containers if they have the same one: then tokens are owned by it.
+std::optional<uint32_t> common_user(const json::value& pod) {
+  std::optional<int64_t> common;
+  for (const auto& container : containers_of(pod)) {
+    const auto* user = security_field(pod, *container.spec, "runAsUser");
+    if (!user || !user->is_int64()) return std::nullopt;
+    if (common && *common != user->get_int64()) return std::nullopt;
+    common = user->get_int64();
+  }
+  if (!common) return std::nullopt;
+  return uint32_t(*common);
+}
+
+class PayloadMaker {
+ public:
+  PayloadMaker(const json::value& pod, const PayloadSources& sources) : pod_(pod), sources_(sources) {}
+
+  Result<Payload> make(const json::value& volume) {
+    if (const auto* source = find(volume, "configMap")) {
+      TRY(add_config_map(*source, get_string(*source, "name"), mode_of(*source, kDefaultMode)));
+    } else if (const auto* secret = find(volume, "secret")) {
+      TRY(add_secret(*secret, get_string(*secret, "secretName"), mode_of(*secret, kDefaultMode)));
+    } else if (const auto* downward = find(volume, "downwardAPI")) {
+      TRY(add_downward(*downward, mode_of(*downward, kDefaultMode)));
+    } else if (const auto* projected = find(volume, "projected")) {
+      unsigned mode = mode_of(*projected, kDefaultMode);
+      for (const auto& source : get_array(*projected, "sources")) TRY(add_projection(source, mode));
+    }
+    return std::move(payload_);
+  }
+
+ private:
+  static unsigned mode_of(const json::value& source, unsigned absent, const char* field = "defaultMode") {
+    return unsigned(get_int(source, field, absent)) & 07777;
+  }
+
+  Result<void> add_projection(const json::value& source, unsigned mode) {
+    if (const auto* map = find(source, "configMap")) return add_config_map(*map, get_string(*map, "name"), mode);
+    if (const auto* secret = find(source, "secret")) return add_secret(*secret, get_string(*secret, "name"), mode);
+    if (const auto* downward = find(source, "downwardAPI")) return add_downward(*downward, mode);
+    if (const auto* token = find(source, "serviceAccountToken")) return add_token(*token, mode);
+    return Error(Code::unsupported, "a source of the projected volume is of a kind that this node does not know");
+  }
+
+  Result<void> add_config_map(const json::value& source, std::string_view name, unsigned mode) {
+    ObjectPtr map = TRY(objects_.config_map(name));
+    if (!map && get_bool(source, "optional")) return {};
+    if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
+    return add_items(source, *map, mode, "configmap references non-existent config key: ");
+  }
+
+  Result<void> add_secret(const json::value& source, std::string_view name, unsigned mode) {
+    ObjectPtr secret = TRY(objects_.secret(name));
+    if (!secret && get_bool(source, "optional")) return {};
+    if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
+    return add_items(source, *secret, mode, "references non-existent secret key: ");
+  }
+
+  Result<void> add_items(const json::value& source, const Object& object, unsigned mode, std::string_view missing) {
+    const json::object &data = get_object(object.json(), "data"), &binary = get_object(object.json(), "binaryData");
+    const bool is_secret = object.kind() == kSecret;
+    const auto& items = get_array(source, "items");
+    if (items.empty()) {
+      for (const auto& [key, value] : data) TRY(add_value(std::string(key), value, is_secret, mode));
+      for (const auto& [key, value] : binary) TRY(add_value(std::string(key), value, true, mode));
+    }
+    for (const auto& item : items) {
+      const std::string_view key = get_string(item, "key");
+      const json::value *text = data.if_contains(key), *bytes = binary.if_contains(key);
+      const json::value* found = bytes && bytes->is_string() ? bytes : text;
+      if (found && found->is_string())
+        TRY(add_value(std::string(get_string(item, "path")), *found, is_secret || found == bytes, mode_of(item, mode, "mode")));
+      else if (!get_bool(source, "optional")) return Error(Code::not_found, std::string(missing) + std::string(key));
+    }
+    return {};
+  }
+
+  Result<void> add_value(std::string path, const json::value& value, bool is_base64, unsigned mode) {
+    if (!value.is_string()) return {};
+    if (!is_base64) return add(path, std::string(value.get_string()), mode);
+    std::string bytes = TRY(base64_decode(value.get_string()));
+    return add(path, std::move(bytes), mode);
+  }
+
+  Result<void> add(const std::string& path, std::string content, unsigned mode) {
+    TRY(budget_.take(path.size() + content.size()));
+    payload_[path] = {std::move(content), mode, {}};
+    return {};
+  }
+
+  Result<void> add_downward(const json::value& source, unsigned mode) {
+    for (const auto& item : get_array(source, "items")) {
+      std::string value;
+      if (const auto* field = find(item, "fieldRef")) {
+        value = TRY(field_value(pod_, get_string(*field, "fieldPath"), sources_.identity));
+      } else if (const auto* resource = find(item, "resourceFieldRef")) {
+        auto container = find_container(pod_, get_string(*resource, "containerName"));
+        if (!container) return Error(Code::invalid, "container " + quoted(get_string(*resource, "containerName")) + " not found");
+        value = TRY(
+            resource_value(*container->spec, get_string(*resource, "resource"), find(*resource, "divisor"), sources_.identity));
+      }
+      TRY(add(std::string(get_string(item, "path")), std::move(value), mode_of(item, mode, "mode")));
+    }
+    return {};
+  }
+
+  Result<void> add_token(const json::value& source, unsigned mode) {
+    std::string path(get_string(source, "path"));
+    std::string token = TRY(sources_.token(get_string(source, "audience"), get_int(source, "expirationSeconds", 3600), path));
+    auto user = common_user(pod_);
+    if (user || fs_group(pod_)) mode = 0600;
+    TRY(budget_.take(path.size() + token.size() + kTokenCost));
+    payload_[path] = {std::move(token), mode, user};
+    return {};
+  }
+
+  const json::value& pod_;
+  const PayloadSources& sources_;
+  TextBudget budget_{"the volume", kPayloadBytesMax};
+  NamedObjects objects_{sources_.lookup, budget_};
+  Payload payload_;
+};
+
+using VolumesByName = std::unordered_map<std::string_view, const json::value*>;
+
+VolumesByName volumes_of(const json::value& pod) {
+  VolumesByName found;
+  for (const auto& volume : get_array(pod, "spec.volumes")) found.emplace(get_string(volume, "name"), &volume);
+  return found;
+}
+
+bool is_huge_pages(const json::value& volume) { return get_string(volume, "emptyDir.medium").starts_with(kHugePages); }
+bool is_tmpfs(const json::value& volume) { return get_string(volume, "emptyDir.medium") == "Memory"; }
+// Volumes in memory are owned by the pod's own users, if it has a user namespace.
+bool is_in_memory(const json::value& volume) { return is_tmpfs(volume) || is_huge_pages(volume); }
+
+// The huge page resource of a volume: the pod's only one for medium HugePages, that of the size for HugePages-<size>. Source:
+// kubelet's emptyDir, getPageSize (semantics, texts).
+Result<std::string> huge_page_resource(const json::value& pod, std::string_view medium) {
+  auto names = huge_page_names(pod);
+  if (names.empty()) return Error(Code::invalid, "hugePages storage requested, but there is no resource request for huge pages");
+  if (medium == kHugePages) {
+    if (names.size() > 1)
+      return Error(Code::invalid, "medium " + quoted(medium) + " can't be used if container requests multiple huge page sizes");
+    return *names.begin();
+  }
+  std::string wanted = "hugepages-" + std::string(medium.substr(kHugePages.size() + 1));
+  if (names.count(wanted)) return wanted;
+  return Error(Code::invalid, "medium " + quoted(medium) + " requested, but there is no resource request for " + wanted);
+}
+
+std::optional<mode_t> type_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return info.st_mode & S_IFMT;
+}
+
+// O_EXCL does not follow a dangling symbolic link, which another user of the directory may have placed there.
+Result<void> make_file(const std::string& path) {
+  TRY(sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0644));
+  return {};
+}
+
+// Creates a subPath directory with the mode of its volume, because its user need not be root. The mode is set last and marks it
+// as complete.
+Result<Fd> make_sub_path(const Fd& volume, const std::string& path) {
+  mode_t mode = TRY(sys::stat(volume)).st_mode & 07777;
+  if (size_t slash = path.rfind('/'); slash != path.npos) TRY(sys::make_directories_in(volume, path.substr(0, slash), mode));
+  Fd made = TRY(sys::make_directories_in(volume, path, kUnfinished));
+  TRY(sys::change_mode(made, mode));  // regardless of the umask
+  return made;
+}
+
+// It does not exist, or an earlier daemon ended while creating it.
+bool is_to_be_made(const Result<Fd>& sub_path) {
+  if (!sub_path) return sub_path.error().code() == Code::not_found;
+  auto about = sys::stat(*sub_path);
+  // Below a directory with fsGroup it has the set-group-ID bit.
+  return about && (about->st_mode & ~mode_t(S_ISGID)) == (S_IFDIR | kUnfinished);
+}
+
+Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
+
+bool is_block(const json::value& volume) { return get_string(volume, "volumeMode") == "Block"; }
+
+// A missing directory is not created: its disk may not be mounted yet.
+Result<void> check_local(const json::value& volume) {
+  std::string shown(get_string(volume, "local.path"));
+  auto there = type_of(shown);
+  if (!there) return Error(Code::not_found, "path " + quoted(shown) + " does not exist");
+  if (*there == (is_block(volume) ? S_IFBLK : S_IFDIR)) return {};
+  return Error(Code::invalid, "path " + quoted(shown) + (is_block(volume) ? " is no block device" : " is no directory"));
+}
+
+// The mount options of a PersistentVolume that is a directory, as far as they apply to a bind mount. Options of a file system
+// apply only to its own mount. Source: mount_setattr(2).
+Result<std::vector<std::string>> directory_options(const json::value& volume) {
+  static const std::set<std::string_view> kOfMount = {"ro",          "rw",         "nosuid",  "suid",    "nodev",
+                                                      "dev",         "noexec",     "exec",    "noatime", "relatime",
+                                                      "strictatime", "nodiratime", "diratime"};
+  std::vector<std::string> options;
+  for (const json::value& option : get_array(volume, "mountOptions")) {
+    std::string name(option.is_string() ? std::string_view(option.get_string()) : std::string_view());
+    if (name == "defaults") continue;
+    if (!kOfMount.contains(name)) return Error(Code::unsupported, "a directory has no mount option " + quoted(name));
+    options.push_back(std::move(name));
+  }
+  return options;
+}
+
+// Blocks as long as it takes: minutes for a large tree with another group. OnRootMismatch avoids that.
+Result<void> give_to_fs_group(const json::value& pod, const json::value& volume) {
+  auto group = fs_group(pod);
+  if (!group) return {};
+  Fd root = TRY(sys::open(std::string(get_string(volume, "local.path")), O_RDONLY | O_DIRECTORY));
+  if (get_string(pod, "spec.securityContext.fsGroupChangePolicy") == "OnRootMismatch") {
+    bool given = TRY(sys::is_of_group(root, *group));
+    if (given) return {};
+  }
+  return sys::give_to_group(root, *group, {});
+}
+
+// The variables in an expression that are unset or empty, sorted.
+std::string missing_in(std::string_view expression, const std::map<std::string, std::string>& environment) {
+  std::set<std::string> missing;
+  const size_t last_close = expression.rfind(')');
+  for (size_t i = 0; i + 1 < expression.size(); ++i) {
+    if (expression[i] != '$') continue;
+    bool closes = expression[i + 1] == '(' && last_close != expression.npos && last_close > i;
+    size_t close = closes ? expression.find(')', i) : expression.npos;
+    if (close != expression.npos) {
+      std::string name(expression.substr(i + 2, close - i - 2));
+      auto found = environment.find(name);
+      if (found == environment.end() || found->second.empty()) missing.insert(std::move(name));
+      i = close;
+    } else if (expression[i + 1] == '$') {
+      ++i;
+    }
+  }
+  return join(std::vector<std::string>(missing.begin(), missing.end()), ", ");
+}
+
+// The path in the volume that a mount shows. subPath was validated by the API; the values of variables in subPathExpr were not.
+// Source: kubelet, makeMounts and ExpandContainerVolumeMounts (texts).
+Result<std::string> sub_path_of(const json::value& mount, const std::map<std::string, std::string>& environment) {
+  std::string path(get_string(mount, "subPath"));
+  if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
+    if (std::string missing = missing_in(expression, environment); !missing.empty())
+      return Error(Code::invalid, "missing value for " + missing);
+    TextBudget budget("the subPathExpr", kSubPathMax);
+    path = TRY(expand(expression, environment, budget));
+  }
+  if (path.starts_with('/')) return Error(Code::invalid, "error SubPath `" + path + "` must not be an absolute path");
+  for (auto part : split(path, '/'))
+    if (part == "..") return Error(Code::invalid, "unable to provision SubPath `" + path + "`: must not contain '..'");
+  return path;
+}
+
+// The field of the source, such as "nfs": the one that is not another field of a Volume or of a PersistentVolume's spec.
+std::string_view volume_source(const json::value& volume) {
+  constexpr std::string_view kOthers[] = {"name",
+                                          "capacity",
+                                          "accessModes",
+                                          "claimRef",
+                                          "persistentVolumeReclaimPolicy",
+                                          "storageClassName",
+                                          "mountOptions",
+                                          "volumeMode",
+                                          "nodeAffinity",
+                                          "volumeAttributesClassName"};
+  if (const json::object* fields = volume.if_object())
+    for (const auto& field : *fields)
+      if (std::ranges::find(kOthers, std::string_view(field.key())) == std::end(kOthers)) return field.key();
+  return {};
+}
+
+// Why the node does not support the volume, with kubelet's text if there is one.
+std::string no_such_kind(const json::value& volume) {
+  std::string_view kind = volume_source(volume);
+  if (kind == "csi")
+    return "driver name " + std::string(get_string(volume, "csi.driver")) + " not found in the list of registered CSI drivers";
+  return "this node has no volumes of the kind " + quoted(kind);
+}
+
+NamesByVolume mounted_names(const json::value& pod) {
+  NamesByVolume found;
+  for (const auto& container : containers_of(pod)) {
+    const json::array& mounts = get_array(*container.spec, "volumeMounts");
+    std::set<std::string> places;
+    for (const auto& mount : mounts) places.insert(container_path(get_string(mount, "mountPath")));
+    for (auto& place : managed_places(*container.spec)) places.insert(std::move(place));
+    for (const auto& mount : mounts) {
+      std::string around = container_path(get_string(mount, "mountPath"));
+      if (around != "/") around += '/';
+      std::set<std::string>& names = found[get_string(mount, "name")];
+      for (auto place = places.upper_bound(around); place != places.end() && place->starts_with(around); ++place)
+        names.insert(place->substr(around.size(), place->find('/', around.size()) - around.size()));
+    }
+  }
+  return found;
+}
+
+// The innermost volume mounted around `place`.
+const VolumeMount* volume_around(const std::unordered_map<std::string_view, const VolumeMount*>& volumes,
+                                 std::string_view place) {
+  while (place != "/") {
+    place = place.substr(0, std::max<size_t>(place.rfind('/'), 1));
+    if (place.size() > kSubPathMax) continue;  // nothing can be mounted there, and looking up each part of it takes minutes
+    if (auto found = volumes.find(place); found != volumes.end()) return found->second;
+  }
+  return nullptr;
+}
+
+Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is_directory) {
+  auto there = sys::open_in(volume, path, O_PATH);
+  if (there || there.error().code() != Code::not_found) return there ? Result<void>() : there.take_error();
+  size_t slash = path.rfind('/');
+  Fd parent = TRY(sys::make_directories_in(volume, slash == path.npos ? "." : path.substr(0, slash), 0755));
+  std::string name = path.substr(slash == path.npos ? 0 : slash + 1);
+  auto made = is_directory ? sys::make_directory_at(parent, name, 0755) : Result<void>();
+  if (!is_directory) TRY(sys::open_at(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  return made;
+}
+
+// The names of the volumes that containers have.
+struct VolumesInContainers {
+  std::set<std::string_view> mounted, devices, read;
+  explicit VolumesInContainers(const json::value& pod) {
+    for (const auto& container : containers_of(pod)) {
+      for (const auto& mount : get_array(*container.spec, "volumeMounts")) mounted.insert(get_string(mount, "name"));
+      for (const auto& device : get_array(*container.spec, "volumeDevices")) devices.insert(get_string(device, "name"));
+      for (const auto& variable : get_array(*container.spec, "env"))
+        read.insert(get_string(variable, "valueFrom.fileKeyRef.volumeName"));
+    }
+  }
+  bool contain(std::string_view name) const { return mounted.contains(name) || devices.contains(name) || read.contains(name); }
+};
+
+Result<PodVolume> source_of(const json::value& pod, const json::value& volume, const volume::StorageObjects& storage) {
+  std::string_view name = get_string(volume, "name");
+  if (volume::claim_name("", volume).empty()) return PodVolume{name, &volume, {}};
+  if (!storage.claim) return Error(Code::unsupported, "this node has no volumes of claims");
+  volume::Backing backing = TRY(volume::backing_of(pod, volume, storage));
+  const json::value* spec = find(backing.volume->json(), "spec");
+  return PodVolume{name, spec, std::move(backing)};
+}
+
+// Source: kubelet's desired state of volumes (texts).
+Result<void> check_mode(const PodVolume& source, const VolumesInContainers& there) {
+  const bool block = is_block(*source.spec);
+  if (!(block ? there.mounted : there.devices).contains(source.name)) return {};
+  return Error(Code::invalid, "volume " + std::string(source.name) + " has volumeMode " + (block ? "Block" : "Filesystem") +
+                                  ", but is specified in " + (block ? "volumeMounts" : "volumeDevices"));
+}
+
+// With another mode beside it nobody knows which one the pod means. Source: kubelet, GenerateMountVolumeFunc.
+bool is_for_one_pod(const PodVolume& source) {
+  const json::array& modes = get_array(*source.spec, "accessModes");
+  return source.backing.claim && modes.size() == 1 && modes[0] == "ReadWriteOncePod";
+}
+
+constexpr std::string_view kSetUp = "SetUp failed";
+constexpr std::string_view kBegin = "NewMounter initialization failed";
+constexpr std::string_view kOptions = "MountOptionSupport check failed";
+
+// What did not work, and with what: a claim's volume has the name of its PersistentVolume here. Source: kubelet's operation
+// generator (texts).
+std::string about(std::string_view what, const PodVolume& source) {
+  if (is_block(*source.spec)) what = "SetUpDevice failed";
+  return (is_block(*source.spec) ? "MapVolume." : "MountVolume.") + std::string(what) + " for volume " +
+         quoted(source.backing.volume ? source.backing.volume->name() : source.name) + " ";
+}
+
+// What went wrong with the volumes of one pod. Of a volume that no container has, nothing: the pod does not need it.
+class Failures {
+ public:
+  explicit Failures(const VolumesInContainers& there) : there_(there) {}
+  // It is not known yet what the volume is.
+  void add_unknown(std::string_view name, const Error& error) {
+    if (!there_.contain(name)) return;
+    unknown_.emplace(name);
+    unmounted_.emplace(name);
+    why_.push_back(error.text());
+  }
+  void add(const PodVolume& source, const Error& error) {
+    if (!there_.contain(source.name)) return;
+    unmounted_.emplace(source.name);
+    std::string claim = source.backing.claim ? " (PVC " + source.backing.claim->key().text() + ")" : "";
+    found_.push_back({is_block(*source.spec) ? "FailedMapVolume" : "FailedMount", error.text() + claim});
+  }
+  bool is_empty() const { return unmounted_.empty(); }
+  // Source: kubelet, WaitForAttachAndMount (text).
+  std::vector<MountFailure> take() {
+    auto list = [](const std::set<std::string>& names) {
+      return "[" + join(std::vector<std::string>(names.begin(), names.end()), " ") + "]";
+    };
+    if (!why_.empty())
+      found_.push_back({"FailedMount", "Unable to attach or mount volumes: unmounted volumes=" + list(unmounted_) +
+                                           ", unattached volumes=[], failed to process volumes=" + list(unknown_) + ": " +
+                                           join(why_, "; ")});
+    return std::move(found_);
+  }
+
+ private:
+  const VolumesInContainers& there_;
+  std::set<std::string> unmounted_, unknown_;
+  std::vector<std::string> why_;
+  std::vector<MountFailure> found_;
+};
+
+// Creates the mount point of a share without opening it, because that would wait for its server.
+Result<void> make_place(const PodPaths& paths, const std::string& volume) {
+  const std::string directory = paths.state + "/volumes";
+  TRY(sys::make_directories(directory, 0755));
+  Fd parent = TRY(sys::open_directory(directory));
+  auto made = sys::make_directory_at(parent, volume, 0755);
+  return made || made.error().code() == Code::already_exists ? Result<void>() : made.take_error();
+}
+
+// What a container mounted in a volume, with mountPropagation Bidirectional, is not the volume's: it is unmounted, never deleted.
+template <typename Remove>
+auto remove_around_mounts(const MountHooks& mounts, const std::string& place, const Remove& remove) {
+  auto removed = remove();
+  const bool holds_mounts = !removed && (removed.error().err() == EXDEV || removed.error().err() == EBUSY);
+  if (!holds_mounts || !mounts.unmount_below) return removed;
+  if (auto unmounted = mounts.unmount_below(place); !unmounted) removed = unmounted.take_error();
+  else removed = remove();
+  return removed;
+}
+
+// A volume's mount options are those of its class, or set by the administrator who created it.
+NfsShare nfs_share(const PodVolume& source) {
+  NfsShare share{std::string(get_string(*source.spec, "nfs.server")), std::string(get_string(*source.spec, "nfs.path")), {}};
+  if (source.backing.read_only || get_bool(*source.spec, "nfs.readOnly")) share.options.push_back("ro");
+  for (const json::value& option : get_array(*source.spec, "mountOptions"))
+    if (option.is_string()) share.options.emplace_back(option.get_string());
+  return share;
+}
+
+}  // namespace
+
+Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources) {
+  return PayloadMaker(pod, sources).make(volume);
+}
+
+bool is_payload_volume(const json::value& volume) {
+  for (const char* kind : {"configMap", "secret", "downwardAPI", "projected"})
+    if (find(volume, kind)) return true;
+  return false;
+}
+
+Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const std::vector<ManagedFile>& files) {
+  std::unordered_map<std::string_view, const VolumeMount*> by_place;
+  for (const auto& volume : volumes) by_place.emplace(volume.destination, &volume);
+  auto make = [&](const std::string& place, bool is_directory) -> Result<void> {
+    const VolumeMount* around = volume_around(by_place, place);
+    if (!around || !around->made_by_node) return {};
+    size_t begin = around->destination == "/" ? 1 : around->destination.size() + 1;
+    return make_mount_point(*around->source, place.substr(begin), is_directory).wrap("make the place for " + place);
+  };
+  for (const auto& volume : volumes) TRY(make(volume.destination, S_ISDIR(TRY(sys::stat(*volume.source)).st_mode)));
+  for (const auto& file : files) TRY(make(file.destination, false));
+  return {};
+}
+
+std::optional<WallTime> token_refresh_time(std::string_view token) {
+  auto parts = split(token, '.');
+  if (parts.size() != 3) return std::nullopt;
+  auto text = base64url_decode(parts[1]);
+  if (!text) return std::nullopt;
+  auto claims = parse_json(*text);
+  if (!claims) return std::nullopt;
+  int64_t issued = get_int(*claims, "iat"), expires = get_int(*claims, "exp");
+  if (issued <= 0 || expires <= issued) return std::nullopt;
+  auto life = std::min<std::chrono::seconds>(std::chrono::seconds((expires - issued) * 4 / 5), kTokenAgeMax);
+  return WallTime(std::chrono::seconds(issued)) + life;
+}
+
+VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
+                              bool begins, uint32_t first_id) const {
+  VolumeResult result;
+  const std::string uid(get_string(pod, "metadata.uid"));
+  const VolumesInContainers there(pod);
+  Failures failures(there);
+  std::vector<PodVolume> shares, directories;  // last, since they may take long
+  const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
+  for (const auto& one : get_array(pod, "spec.volumes")) {
+    auto source = source_of(pod, one, lookup.storage);
+    auto fits = source ? check_mode(*source, there) : Result<void>(source.take_error());
+    if (!fits) {
+      failures.add_unknown(get_string(one, "name"), fits.error());
+      continue;
+    }
+    const bool needed = there.contain(source->name);
+    if (needed && is_for_one_pod(*source) && take_alone_ && !take_alone_(uid, source->backing.claim->key())) {
+      failures.add(*source, Error(Code::conflict, about(kSetUp, *source) +
+                                                      ": volume uses the ReadWriteOncePod access mode and is already in use by "
+                                                      "another pod"));
+      continue;
+    }
+    if (auto prepared = prepare(*source, inputs, result); !prepared) failures.add(*source, prepared.error());
+    else if (find(*source->spec, "nfs") && !is_block(*source->spec)) shares.push_back(*std::move(source));
+    else if (find(*source->spec, "local") && !is_block(*source->spec)) directories.push_back(*std::move(source));
+  }
+  for (const PodVolume& source : shares) {
+    auto placed = make_place(paths, std::string(source.name));
+    auto ready = placed ? nfs_.is_ready(uid, paths.volume(source.name), nfs_share(source)) : Result<bool>(placed.take_error());
+    if (!ready) failures.add(source, std::move(ready).wrap(about(kSetUp, source)).error());
+    else result.waits |= !*ready && there.contain(source.name);
+  }
+  if (begins && failures.is_empty() && !result.waits)
+    for (const PodVolume& source : directories)
+      if (auto given = source.backing.read_only ? Result<void>() : give_to_fs_group(pod, *source.spec); !given)
+        failures.add(source, std::move(given).wrap(about(kSetUp, source)).error());
+  result.failures = failures.take();
+  return result;
+}
+
+Result<void> Volumes::prepare(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const {
+  const json::value& volume = *source.spec;
+  if (find(volume, "emptyDir")) return prepare_empty_dir(volume, inputs).wrap(about(kSetUp, source));
+  if (find(volume, "hostPath")) {
+    Error unsupported(Code::unsupported, "Mount options are not supported for this volume type");
+    if (!get_array(volume, "mountOptions").empty()) return std::move(unsupported).wrap(about(kOptions, source));
+    return check_host_path(volume).wrap(about(kSetUp, source));
+  }
+  if (find(volume, "local")) {
+    TRY(check_local(volume).wrap(about(kBegin, source)));
+    TRY(directory_options(volume).wrap(about(kSetUp, source)));
+    return {};
+  }
+  if (find(volume, "nfs") && !is_block(volume)) return {};  // see prepare() of all
+  if (find(volume, "image")) return {};                     // mounted when a container that mounts it starts: see pod_images.cc
+  if (is_payload_volume(volume)) return prepare_payload(volume, inputs, result).wrap(about(kSetUp, source));
+  return Error(Code::unsupported, about(kSetUp, source) + ": " + no_such_kind(volume));
+}
+
+Result<void> Volumes::prepare_payload(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const {
+  const std::string name(get_string(volume, "name")), directory = inputs.paths.memory_volume(name);
+  auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
+    auto there = shown_file(directory, path);
+    auto refresh = there ? token_refresh_time(*there) : std::nullopt;
+    if (!refresh || *refresh <= clock_.now()) {
+      there = tokens_(inputs.pod, audience, seconds);
+      if (!there) return std::move(there).wrap("request a token");
+      refresh = token_refresh_time(*there);
+    }
+    if (refresh) result.refresh_at = result.refresh_at ? std::min(*result.refresh_at, *refresh) : *refresh;
+    return there;
+  };
+  Payload payload = TRY(volume_payload(inputs.pod, volume, {inputs.lookup, inputs.identity, token}));
+  TRY(sys::make_directories(directory, 0755));
+  TRY(files::set_mode(directory, 0755));
+  auto others = inputs.inside.find(name);
+  TRY(write_payload(directory, payload, fs_group(inputs.pod), clock_.now(), inputs.first_id,
+                    others == inputs.inside.end() ? std::set<std::string>() : others->second));
+  return {};
+}
+
+// The mode is set last and marks the directory as complete; also for a file system that is mounted again after a reboot.
+Result<void> Volumes::prepare_empty_dir(const json::value& volume, const PrepareInputs& inputs) const {
+  const std::string path = inputs.paths.volume(get_string(volume, "name"));
+  TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
+  TRY(sys::make_directories(path, kUnfinished));
+  if (is_tmpfs(volume)) {
+    if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
+    TRY(config_.mounts.tmpfs(path, memory_volume_size(inputs.pod, volume, inputs.identity.allocatable), kUnfinished));
+  } else if (is_huge_pages(volume)) {
+    TRY(mount_huge_pages(inputs.pod, volume, path));
+  }
+  Fd place = TRY(open_path(path));
+  mode_t mode = TRY(sys::stat(place)).st_mode & 07777;
+  if (mode != kUnfinished) return {};
+  auto group = fs_group(inputs.pod);
+  const uint32_t first_id = inputs.first_id;
+  if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
+  else if (group) TRY(files::set_owner(path, std::nullopt, group));
+  const unsigned sticky = is_tmpfs(volume) ? 01000 : 0;  // as the kernel creates one: users may remove only their own files
+  return files::set_mode(path, sticky | (group ? 02777 : 0777));
+}
+
+Result<void> Volumes::mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const {
+  if (!config_.mounts.huge_pages) return Error(Code::unsupported, "no volumes of huge pages on this node");
+  std::string resource = TRY(huge_page_resource(pod, get_string(volume, "emptyDir.medium")));
+  Quantity page_size = TRY(Quantity::parse(resource.substr(resource.find('-') + 1)));
+  Bytes size = pod_request(pod, resource).bytes();
+  if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
+    Quantity quantity = TRY(Quantity::from_json(*limit));
+    if (!quantity.is_zero()) size = std::min(size, quantity.bytes());
+  }
+  return config_.mounts.huge_pages(path, page_size.bytes(), size, kUnfinished);
+}
+
+Result<void> Volumes::check_host_path(const json::value& volume) const {
+  std::string shown(get_string(volume, "hostPath.path")), path = config_.host_root + shown;
+  auto type = get_string(volume, "hostPath.type");
+  for (auto part : split(shown, '/'))
+    if (part == "..") return Error(Code::invalid, "hostPath must not contain '..'");
+  auto there = type_of(path);
+  auto must_be = [&](mode_t wanted, const char* what) -> Result<void> {
+    if (there == wanted) return {};
+    return Error(Code::not_found, "hostPath type check failed: " + shown + " is not " + what);
+  };
+  if (type == "DirectoryOrCreate") {
+    if (!there) return sys::make_directories(path, 0755);
+    return must_be(S_IFDIR, "a directory");
+  }
+  if (type == "FileOrCreate") {
+    if (!there) return make_file(path);
+    return must_be(S_IFREG, "a file");
+  }
+  if (type == "Directory") return must_be(S_IFDIR, "a directory");
+  if (type == "File") return must_be(S_IFREG, "a file");
+  if (type == "Socket") return must_be(S_IFSOCK, "a socket file");
+  if (type == "CharDevice") return must_be(S_IFCHR, "a character device");
+  if (type == "BlockDevice") return must_be(S_IFBLK, "a block device");
+  if (!there) return sys::make_directories(path, 0755);  // as container engines do for a bind mount with a missing source
+  return {};
+}
+
+Result<Fd> Volumes::open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const {
+  if (find(volume, "hostPath")) return open_path(config_.host_root + std::string(get_string(volume, "hostPath.path")));
+  if (find(volume, "local")) return open_path(std::string(get_string(volume, "local.path")));
+  return open_path(is_payload_volume(volume) ? paths.memory_volume(name) : paths.volume(name));
+}
+
+Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
+                                                 const std::map<std::string, std::string>& environment,
+                                                 const volume::StorageObjects& storage) const {
+  std::vector<VolumeMount> mounts;
+  const VolumesByName volumes = volumes_of(pod);
+  for (const auto& mount : get_array(container, "volumeMounts")) {
+    auto name = get_string(mount, "name");
+    auto found = volumes.find(name);
+    if (found == volumes.end())
+      return Error(Code::not_found, "failed to prepare volume mount: volume " + quoted(name) + " not found");
+    const PodVolume behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume mount"));
+    const json::value* volume = behind.spec;
+    if (is_block(*volume))
+      return Error(Code::invalid, "volume " + std::string(name) + " has volumeMode Block, but is specified in volumeMounts");
+    Fd source = TRY(open_volume(*volume, name, paths).wrap("failed to prepare volume mount"));
+    std::string sub_path = TRY(sub_path_of(mount, environment));
+    const bool payload = is_payload_volume(*volume), image = find(*volume, "image");
+    if (!sub_path.empty()) {
+      auto inside = sys::open_in(source, sub_path, O_PATH);
+      const std::string whose = "for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name"));
+      if (!image && is_to_be_made(inside)) {
+        inside = make_sub_path(source, sub_path);
+        if (!inside) return inside.take_error().wrap("failed to create subPath directory " + whose);
+      }
+      if (!inside) return inside.take_error().wrap("failed to prepare subPath " + whose);
+      source = *std::move(inside);
+    }
+    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || image ||
+                     payload;  // containers must not write content that the node manages
+    const bool id_mapped =
+        has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those are owned by its users already
+    const bool made_by_node = sub_path.empty() && !image && !find(*volume, "hostPath");
+    std::vector<std::string> options;
+    if (find(*volume, "local")) options = TRY(directory_options(*volume));
+    mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
+                      is_recursively_read_only(mount), std::string(get_string(mount, "mountPropagation")), std::string(name),
+                      id_mapped, made_by_node, std::move(options)});
+  }
+  return mounts;
+}
+
+Result<std::vector<VolumeDevice>> Volumes::devices(const json::value& pod, const json::value& container,
+                                                   const volume::StorageObjects& storage) {
+  std::vector<VolumeDevice> devices;
+  const VolumesByName volumes = volumes_of(pod);
+  for (const auto& wanted : get_array(container, "volumeDevices")) {
+    auto name = get_string(wanted, "name");
+    auto found = volumes.find(name);
+    if (found == volumes.end()) return Error(Code::not_found, "volume " + quoted(name) + " not found");
+    const PodVolume behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume device"));
+    if (!is_block(*behind.spec))
+      return Error(Code::invalid,
+                   "volume " + std::string(name) + " has volumeMode Filesystem, but is specified in volumeDevices");
+    TRY(check_local(*behind.spec).wrap("failed to prepare volume device"));
+    struct stat info {};
+    std::string path(get_string(*behind.spec, "local.path"));
+    if (::stat(path.c_str(), &info) != 0) return Error::from_errno("look at " + path);
+    devices.push_back({files::device(container_path(get_string(wanted, "devicePath")), info), behind.backing.read_only});
+  }
+  return devices;
+}
+
+Result<std::string> Volumes::read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,
+                                       const std::string& path) const {
+  const VolumesByName volumes = volumes_of(pod);
+  auto found = volumes.find(volume);
+  if (found == volumes.end() || !find(*found->second, "emptyDir")) return Error(Code::invalid, "the pod has no such emptyDir");
+  Fd directory = TRY(open_path(paths.volume(volume)));
+  return sys::read_file_in(directory, path, kEnvFileMax);
+}
+
+bool Volumes::need_server(const json::value& pod, const volume::StorageObjects& storage) {
+  return std::ranges::any_of(get_array(pod, "spec.volumes"), [&](const json::value& volume) {
+    auto source = source_of(pod, volume, storage);
+    return source && find(*source->spec, "nfs");
+  });
+}
+
+Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) const {
+  TRY(nfs_.stop(uid));
+  auto unmount = [&](const std::string& path) { return config_.mounts.unmount ? config_.mounts.unmount(path) : Result<void>(); };
+  for (const auto& name : files::list(paths.state + "/volumes")) {
+    TRY(unmount(paths.volume(name)));
+    TRY(images_.release(image_holder(uid, name)));
+  }
+  if (sys::exists(paths.state + "/shm")) TRY(unmount(paths.state + "/shm"));
+  for (const auto& directory : {paths.memory, paths.state + "/shm"}) TRY(sys::remove_tree(directory).wrap("remove volumes"));
+  if (!sys::exists(paths.state)) return {};
+  Fd state = TRY(sys::open_directory(paths.state).wrap("remove volumes"));
+  auto remove = [&] { return sys::remove_some(state, "volumes", kRemovedAtOnceMax).wrap("remove volumes"); };
+  bool is_gone = TRY(remove_around_mounts(config_.mounts, paths.state + "/volumes", remove));
+  return is_gone ? Result<void>() : set_aside(state, uid).wrap("remove volumes");
+}
+
+// Deleting millions of files on a worker would delay all other pods.
+Result<void> Volumes::set_aside(const Fd& state, const std::string& uid) const {
+  TRY(sys::make_directories(config_.state_dir + kRemoved, 0700));
+  Fd removed = TRY(sys::open_directory(config_.state_dir + kRemoved));
+  std::string name = uid;
+  while (sys::stat_at(removed, name)) name += "+";  // of the same pod, removed before
+  TRY(sys::rename_at(state, "volumes", removed, name));
+  clear(name);
+  return {};
+}
+
+void Volumes::clear() const {
+  for (const auto& name : files::list(config_.state_dir + kRemoved)) clear(name);
+}
+
+void Volumes::clear(const std::string& name) const {
+  elsewhere_([mounts = config_.mounts, place = config_.state_dir + kRemoved, name](const std::stop_token& stop) {
+    auto removed = sys::open_directory(place);
+    auto remove = [&] { return removed ? sys::remove_tree(*removed, name, stop) : Result<void>(removed.error()); };
+    auto gone = remove_around_mounts(mounts, place + "/" + name, remove);
+    if (!gone && gone.error().code() != Code::cancelled)
+      log_warning("node", "what was in the volumes of a pod stays: " + gone.error().text(), {{"pod", name}});
+  });
+}
+
+}  // namespace coracle::node
