@@ -16,7 +16,7 @@ esac
 tools="g++ meson ninja-build pkg-config python3 tzdata libcli11-dev ca-certificates"
 libraries="$boost $boost_headers libsqlite3-dev libcurl4-openssl-dev libcpp-httplib-dev
   libssl-dev libseccomp-dev libcap-dev libyaml-dev libarchive-dev libzstd-dev zlib1g-dev libnl-route-3-dev libnftables-dev
-  libsystemd-dev libldns-dev libfmt-dev libabsl-dev libgtest-dev libgmock-dev"
+  libsystemd-dev libldns-dev libabsl-dev libgtest-dev"
 build="$tools $libraries"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
   ccache mold zstd strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring

@@ -19,7 +19,7 @@
 namespace coracle::kinds {
 
 struct Ranges {  // from the configuration
-  std::string service_cidr = "10.43.0.0/16";
+  std::string service_cidr = "10.96.0.0/16";
   int node_port_min = 30000, node_port_max = 32767;
 };
 

@@ -268,7 +268,7 @@ TEST_F(KindsTest, a_pod_may_be_sent_without_any_part_of_it) {
 TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start) {
   const Kind& networks = kind("networking.k8s.io/v1", "ServiceCIDR");
   ObjectPtr network = MUST(fixture.registry().get(networks, {"", "kubernetes"}));
-  EXPECT_EQ(to_text(*find(network->json(), "spec")), R"({"cidrs":["10.43.0.0/16"]})");
+  EXPECT_EQ(to_text(*find(network->json(), "spec")), R"({"cidrs":["10.96.0.0/16"]})");
   EXPECT_EQ(get_string(get_array(network->json(), "status.conditions")[0], "type"), "Ready");
   for (const char* part : {"scheduler", "controller-manager", "etcd-0"}) {
     ObjectPtr status = MUST(fixture.registry().get(kind("v1", "ComponentStatus"), {"", part}));

@@ -39,7 +39,7 @@ TEST_F(RegistryTest, begins_with_namespaces_and_the_way_to_the_api) {
     EXPECT_EQ(get_string(ns->json(), "status.phase"), "Active");
     EXPECT_EQ(ns->label("kubernetes.io/metadata.name"), name);
   }
-  EXPECT_EQ(get_string(MUST(fixture.registry().get(kService, {"default", "kubernetes"}))->json(), "spec.clusterIP"), "10.43.0.1");
+  EXPECT_EQ(get_string(MUST(fixture.registry().get(kService, {"default", "kubernetes"}))->json(), "spec.clusterIP"), "10.96.0.1");
   ObjectPtr slice = MUST(fixture.registry().get(kEndpointSlice, {"default", "kubernetes"}));
   EXPECT_EQ(slice->label("kubernetes.io/service-name"), "kubernetes");
 }
@@ -506,11 +506,11 @@ TEST_F(RegistryTest, leaves_the_lower_node_ports_to_those_who_name_them) {
 }
 
 TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {
-  fixture.make(kService, service("one", R"("clusterIP":"10.43.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
+  fixture.make(kService, service("one", R"("clusterIP":"10.96.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
   for (const char* spec :
-       {R"("clusterIP":"10.43.0.50","ports":[{"port":80}])", R"("clusterIP":"10.44.0.1","ports":[{"port":80}])",
+       {R"("clusterIP":"10.96.0.50","ports":[{"port":80}])", R"("clusterIP":"10.44.0.1","ports":[{"port":80}])",
         R"("type":"NodePort","ports":[{"port":80,"nodePort":30123}])", R"("type":"NodePort","ports":[{"port":80,"nodePort":80}])",
-        R"("clusterIP":"10.43.255.255","ports":[{"port":80}])"})
+        R"("clusterIP":"10.96.255.255","ports":[{"port":80}])"})
     EXPECT_EQ(fixture.try_make(kService, service("two", spec)).error().code(), Code::invalid) << spec;
   EXPECT_TRUE(
       fixture.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
@@ -571,7 +571,7 @@ TEST_F(RegistryTest, refuses_services_of_families_that_are_not_served) {
            Row{R"("ipFamilies":["IPv6","IPv6","IPv6"])",
                "spec.ipFamilies: Invalid value: [\"IPv6\",\"IPv6\",\"IPv6\"]: may only "
                "hold up to 2 values"},
-           Row{R"("type":"ExternalName","externalName":"a.b","clusterIP":"10.43.0.9")",
+           Row{R"("type":"ExternalName","externalName":"a.b","clusterIP":"10.96.0.9")",
                "may not be set for ExternalName services"},
        }) {
     auto made = fixture.try_make(kService, service("s", std::string(R"("ports":[{"port":80}],)") + row.spec));
@@ -619,7 +619,7 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
 
 TEST_F(RegistryTest, says_when_a_range_is_full) {
   kinds::Ranges small;
-  small.service_cidr = "10.43.0.0/28", small.node_port_min = 30000, small.node_port_max = 30001;
+  small.service_cidr = "10.96.0.0/28", small.node_port_min = 30000, small.node_port_max = 30001;
   RegistryFixture crowded(small);
   int made = 0;
   while (made < 100 && crowded.try_make(kService, service("s" + std::to_string(made)))) made++;

@@ -30,45 +30,45 @@ class ServiceIndexTest : public ::testing::Test {
 };
 
 TEST_F(ServiceIndexTest, knows_what_was_written_a_moment_ago) {
-  EXPECT_TRUE(others().has(address("10.43.0.1")));  // the API's own address
-  EXPECT_FALSE(others().has(address("10.43.2.1")));
-  const ObjectPtr web = make("web", "10.43.2.1", 30080);
-  EXPECT_TRUE(others().has(address("10.43.2.1")));
+  EXPECT_TRUE(others().has(address("10.96.0.1")));  // the API's own address
+  EXPECT_FALSE(others().has(address("10.96.2.1")));
+  const ObjectPtr web = make("web", "10.96.2.1", 30080);
+  EXPECT_TRUE(others().has(address("10.96.2.1")));
   EXPECT_TRUE(others().has({30080, "TCP"}));
   EXPECT_FALSE(others().has({30080, "UDP"}));
   MUST(fixture_.engine->remove(kService, web->key(), std::nullopt, engine::Durability::soft));
-  EXPECT_FALSE(others().has(address("10.43.2.1")));
+  EXPECT_FALSE(others().has(address("10.96.2.1")));
   EXPECT_FALSE(others().has({30080, "TCP"}));
 }
 
 TEST_F(ServiceIndexTest, does_not_count_what_the_asking_service_has_itself) {
-  const ObjectPtr web = make("web", "10.43.2.1", 30080);
-  EXPECT_FALSE(others(web->uid()).has(address("10.43.2.1")));
+  const ObjectPtr web = make("web", "10.96.2.1", 30080);
+  EXPECT_FALSE(others(web->uid()).has(address("10.96.2.1")));
   EXPECT_FALSE(others(web->uid()).has({30080, "TCP"}));
-  EXPECT_TRUE(others("of-somebody-else").has(address("10.43.2.1")));
+  EXPECT_TRUE(others("of-somebody-else").has(address("10.96.2.1")));
 }
 
 TEST_F(ServiceIndexTest, finds_the_lowest_free_address) {
-  const uint32_t first = address("10.43.2.1"), last = address("10.43.2.4");
+  const uint32_t first = address("10.96.2.1"), last = address("10.96.2.4");
   EXPECT_EQ(others().free_address(first, last), first);
-  const ObjectPtr web = make("web", "10.43.2.1");
-  make("db", "10.43.2.2"), make("log", "10.43.2.4");
-  EXPECT_EQ(others().free_address(first, last), address("10.43.2.3"));
+  const ObjectPtr web = make("web", "10.96.2.1");
+  make("db", "10.96.2.2"), make("log", "10.96.2.4");
+  EXPECT_EQ(others().free_address(first, last), address("10.96.2.3"));
   EXPECT_EQ(others(web->uid()).free_address(first, last), first);
-  make("cache", "10.43.2.3");
+  make("cache", "10.96.2.3");
   EXPECT_EQ(others().free_address(first, last), std::nullopt);
   EXPECT_EQ(others(web->uid()).free_address(first, last), first);
 }
 
 TEST_F(ServiceIndexTest, begins_anew_where_it_fell_too_far_behind) {
-  make("web", "10.43.2.1");
-  EXPECT_TRUE(others().has(address("10.43.2.1")));
+  make("web", "10.96.2.1");
+  EXPECT_TRUE(others().has(address("10.96.2.1")));
   MUST(fixture_.engine->remove(kService, {"default", "web"}, std::nullopt, engine::Durability::soft));
-  make("db", "10.43.2.2");
+  make("db", "10.96.2.2");
   for (size_t i = 0; i <= engine::Options().watch_queue_max; ++i)
     MUST(fixture_.try_merge(kService, {"default", "db"}, R"({"metadata":{"labels":{"turn":")" + std::to_string(i) + R"("}}})"));
-  EXPECT_FALSE(others().has(address("10.43.2.1")));
-  EXPECT_TRUE(others().has(address("10.43.2.2")));
+  EXPECT_FALSE(others().has(address("10.96.2.1")));
+  EXPECT_TRUE(others().has(address("10.96.2.2")));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct AddressRange {
   uint32_t last() const { return base + uint32_t((uint64_t(1) << (32 - prefix)) - 2); }  // without the broadcast address
 };
 
-std::optional<uint32_t> parse_address(std::string_view text);  // "10.43.0.1"
+std::optional<uint32_t> parse_address(std::string_view text);  // "10.96.0.1"
 std::string address_text(uint32_t address);
 
 }  // namespace coracle::kinds
