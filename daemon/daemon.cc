@@ -28,6 +28,7 @@
 #include "runtime/sys/mount.h"
 #include "runtime/sys/probe.h"
 #include "runtime/sys/process.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle {
 namespace {
@@ -237,7 +238,7 @@ Result<void> Daemon::construct_parts() {
   if (identity_.node_address.starts_with("127."))
     identity_.node_address = network_->gateway_address();  // the address for pods, with or without a network
   gate_ = std::make_unique<startup::StartupGate>(*informers_, [this](const Object& pod) {
-    return get_string(pod.json(), "spec.nodeName") == identity_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
+    return get_string(pod.json(), "spec.nodeName") == identity_.node_name ? agent_->ready(pod.uid()) : is_ready(view::Pod(pod));
   });
   network_->on_rules([this] { agent_->look_at_draining(); });
   network_->on_lost_link([this](const std::string& sandbox) { agent_->look_at_network(sandbox); });

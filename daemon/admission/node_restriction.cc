@@ -127,7 +127,7 @@ class Restriction {  // checks one request of one node
   }
 
   Result<void> new_pod() const {
-    if (!is_mirror(object()))
+    if (!is_mirror(view::Pod(object())))
       return refuse(request_, "pod does not have " + coracle::quoted(kMirrorAnnotation) + " annotation, " + by_ +
                                   " can only create mirror pods");
     if (get_string(object(), "spec.nodeName") != node_)

@@ -22,8 +22,6 @@ constexpr std::string_view kSecretPaths[] = {
 
 }  // namespace
 
-bool is_mirror(const json::value& pod) { return get_object(pod, "metadata.annotations").contains(kMirrorAnnotation); }
-
 const json::value* pod_of(const schema::KindInfo& info, const json::value& object) {
   std::string_view path = info.traits.pod_template;
   if (path.empty()) return nullptr;

@@ -6,13 +6,11 @@
 #include <string_view>
 
 #include "runtime/base/json.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::admission {
 
-inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
-
-bool is_mirror(const json::value& pod);
 json::array& array_at(json::value& root, std::string_view dotted);  // created if absent
 
 // The object itself if it is a pod, else its pod template; null if it has none.

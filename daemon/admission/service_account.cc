@@ -163,7 +163,7 @@ class ServiceAccount : public Plugin {
   Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPod)) return {};
     json::value& pod = *request.object;
-    if (is_mirror(pod)) return check_mirror(request);
+    if (is_mirror(view::Pod(pod))) return check_mirror(request);
     std::string name(get_string(pod, "spec.serviceAccountName"));
     if (name.empty()) name = get_string(pod, "spec.serviceAccount");
     if (name.empty()) name = "default";
@@ -181,7 +181,7 @@ class ServiceAccount : public Plugin {
     bool debugs = request.kind == kPod && request.subresource == kEphemeral && request.operation == Operation::update;
     if (!request.creates(kPod) && !debugs) return {};
     const json::value& pod = *request.object;
-    if (request.creates(kPod) && is_mirror(pod)) return check_mirror(request);
+    if (request.creates(kPod) && is_mirror(view::Pod(pod))) return check_mirror(request);
     if (debugs && get_string(pod, "spec.serviceAccountName").empty())
       return refuse(request, "no service account specified for pod " + request.key.text());
     ObjectPtr account = TRY(account_of(request, cluster, false));

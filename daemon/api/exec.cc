@@ -5,6 +5,7 @@
 #include "daemon/api/handlers.h"
 #include "daemon/api/pods.h"
 #include "daemon/api/upgrade.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -30,7 +31,7 @@ Result<ExecRequest> read_exec_request(Call& call) {
   if (!request.use_stdin && !request.use_stdout && !request.use_stderr)
     return bad_request("you must specify at least 1 of stdin, stdout, stderr");
   std::string_view phase = get_string(pod->json(), "status.phase");
-  if (phase == "Succeeded" || phase == "Failed")
+  if (is_terminal_phase(phase))
     return bad_request("cannot exec into a container in a completed pod; current phase is " + std::string(phase));
   if (get_string(pod->json(), "spec.nodeName").empty())
     return bad_request("pod " + pod->name() + " does not have a host assigned");

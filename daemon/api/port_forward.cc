@@ -11,6 +11,7 @@
 #include "daemon/api/port_forward_pairs.h"
 #include "daemon/api/upgrade.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -25,8 +26,7 @@ Result<ForwardRequest> read_forward_request(Call& call) {
   ObjectPtr pod = TRY(call.context.registry.get(kPod, request.pod));
   if (get_string(pod->json(), "spec.nodeName").empty())
     return bad_request("pod " + pod->name() + " does not have a host assigned");
-  std::string_view phase = get_string(pod->json(), "status.phase");
-  if (phase == "Succeeded" || phase == "Failed")
+  if (is_terminal(view::Pod(*pod)))
     return Error(Code::internal, "unable to upgrade connection: pod not found (" + quoted(pod->name() + "_" + pod->ns()) + ")");
   request.uid = pod->uid();
   for (std::string_view field : call.query().all("ports"))

@@ -6,6 +6,7 @@
 
 #include "daemon/auth/default_roles.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
 
@@ -93,8 +94,6 @@ bool runs_as(const json::value& pod, const std::string& account) {
   return named == account;
 }
 
-bool is_mirror(const json::value& pod) { return get_object(pod, "metadata.annotations").contains("kubernetes.io/config.mirror"); }
-
 }  // namespace
 
 std::optional<std::string> node_identity(const User& user) {
@@ -112,7 +111,7 @@ bool NodeAuthorizer::related(const std::string& node, const Attributes& asked) c
   for (const ObjectPtr& pod : page->items) {
     const json::value& body = pod->json();
     if (asked.resource == "pods" && pod->name() == asked.name) return true;
-    if (is_mirror(body)) continue;
+    if (is_mirror(view::Pod(body))) continue;
     if (asked.resource == "secrets" && refers_to_secret(body, asked.name)) return true;
     if (asked.resource == "configmaps" && refers_to_config_map(body, asked.name)) return true;
     if (asked.resource == "persistentvolumeclaims" && refers_to_claim(body, asked.name)) return true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "daemon/volume/backing.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::node {
 
@@ -116,10 +117,7 @@ int64_t grace_seconds(const json::value& pod) {
   return std::max<int64_t>(get_int(pod, "spec.terminationGracePeriodSeconds", 30), 0);
 }
 
-bool ends_by_itself(const json::value& pod) {
-  auto phase = get_string(pod, "status.phase");
-  return phase == "Succeeded" || phase == "Failed";
-}
+bool ends_by_itself(const json::value& pod) { return is_terminal(view::Pod(pod)); }
 
 std::vector<HostPort> host_ports(const json::value& pod) {
   std::vector<HostPort> ports;

@@ -21,10 +21,10 @@
 #include "daemon/node/files.h"
 #include "daemon/node/pod_table.h"
 #include "store/client/client.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::node {
 
-inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 inline constexpr std::string_view kHashAnnotation = "kubernetes.io/config.hash";
 inline constexpr std::string_view kSourceAnnotation = "kubernetes.io/config.source";
 inline constexpr std::string_view kSeenAnnotation = "kubernetes.io/config.seen";

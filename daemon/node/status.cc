@@ -7,6 +7,7 @@
 
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::node {
 
@@ -30,7 +31,7 @@ class StatusMaker {
     if (auto generation = get_int(pod_, "metadata.generation"); generation > 0) status["observedGeneration"] = generation;
     const std::string now = phase();
     status["phase"] = now;
-    if (now == "Succeeded" || now == "Failed") {  // the reason is set when it has ended
+    if (is_terminal_phase(now)) {  // the reason is set when it has ended
       if (!record_.verdict_reason.empty()) status["reason"] = record_.verdict_reason;
       if (!record_.verdict_message.empty()) status["message"] = record_.verdict_message;
     }
@@ -90,7 +91,7 @@ class StatusMaker {
 
   json::array conditions() const {
     const std::string phase_now = phase();
-    bool done = phase_now == "Succeeded" || phase_now == "Failed";
+    bool done = is_terminal_phase(phase_now);
     const char* done_reason = phase_now == "Succeeded" ? "PodCompleted" : "PodFailed";
     json::array list;
     bool sandbox_ready = record_.sandbox == SandboxFact::alive && record_.network_known && !record_.released;

@@ -2,6 +2,7 @@
 // See disruption.h.
 #include "daemon/quota/disruption.h"
 
+#include "store/object/conditions.h"
 #include "store/object/object.h"
 #include "store/object/selector_cache.h"
 
@@ -34,17 +35,7 @@ bool covers(const Object& budget, const Object& pod) {
   return selector && selector->matches(pod);
 }
 
-bool is_ready(const Object& pod) {
-  for (const json::value& condition : get_array(pod.json(), "status.conditions"))
-    if (get_string(condition, "type") == "Ready") return get_string(condition, "status") == "True";
-  return false;
-}
-
-const json::value* allowed_condition(const json::value& budget) {
-  for (const json::value& condition : get_array(budget, "status.conditions"))
-    if (get_string(condition, "type") == kType) return &condition;
-  return nullptr;
-}
+const json::value* allowed_condition(const json::value& budget) { return find_condition(budget, kType); }
 
 void set_allowed_condition(json::value& budget, WallTime now) {
   bool allowed = get_int(budget, "status.disruptionsAllowed") > 0;

@@ -10,7 +10,6 @@ namespace coracle::quota {
 
 // Both must be in the same namespace. Whether the selector matches; without a selector, nothing matches.
 bool covers(const Object& budget, const Object& pod);
-bool is_ready(const Object& pod);
 const json::value* allowed_condition(const json::value& budget);  // DisruptionAllowed; null if absent
 // Updates the condition according to status.disruptionsAllowed.
 void set_allowed_condition(json::value& budget, WallTime now);

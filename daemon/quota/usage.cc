@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "store/kinds/pod/pod_state.h"
+
 namespace coracle::quota {
 namespace {
 
@@ -58,8 +60,7 @@ bool is_extended_quota(std::string_view name) {
 // ---- pods ----
 
 bool pod_counts(const json::value& pod, WallTime now) {
-  std::string_view phase = get_string(pod, "status.phase");
-  if (phase == "Failed" || phase == "Succeeded") return false;
+  if (is_terminal(view::Pod(pod))) return false;
   auto deleted = parse_time(get_string(pod, "metadata.deletionTimestamp"));
   const json::value* grace = find(pod, "metadata.deletionGracePeriodSeconds");
   if (!deleted || !grace) return true;

@@ -6,6 +6,7 @@
 
 #include "daemon/registry/metadata.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -35,8 +36,7 @@ int64_t at_least_graceful(int64_t grace) { return grace < 0 ? 1 : grace; }
 int64_t grace_of(const Object& pod, const DeleteOptions& options) {
   int64_t grace = at_least_graceful(
       options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds)));
-  std::string_view phase = get_string(pod.json(), "status.phase");
-  if (get_string(pod.json(), "spec.nodeName").empty() || phase == "Succeeded" || phase == "Failed") grace = 0;
+  if (view::Pod(pod).spec().node_name().empty() || is_terminal(view::Pod(pod))) grace = 0;
   return grace;
 }
 

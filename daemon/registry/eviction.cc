@@ -6,6 +6,7 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/registry.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -44,17 +45,14 @@ std::string refusal(const Object& budget) {
   return head + " does not allow evicting pods currently";
 }
 
-bool has_ended_or_goes(const Object& pod) {
-  std::string_view phase = get_string(pod.json(), "status.phase");
-  return phase == "Succeeded" || phase == "Failed" || pod.deleting();
-}
+bool has_ended_or_goes(const Object& pod) { return is_terminal(view::Pod(pod)) || pod.deleting(); }
 
 // The pod does not serve yet or any more: its budget does not count it.
 bool needs_no_budget(const Object& pod) { return has_ended_or_goes(pod) || get_string(pod.json(), "status.phase") == "Pending"; }
 
 // Whether an unhealthy pod may be evicted without charging the budget.
 bool goes_unhealthy(const Object& pod, const Object& budget) {
-  if (quota::is_ready(pod)) return false;
+  if (is_ready(view::Pod(pod))) return false;
   if (get_string(budget.json(), "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow") return true;
   int64_t desired = get_int(budget.json(), "status.desiredHealthy");
   return get_int(budget.json(), "status.currentHealthy") >= desired && desired > 0;

@@ -15,6 +15,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
+#include "store/kinds/pod/pod_state.h"
+#include "store/object/conditions.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -77,11 +79,6 @@ struct Board {
   }
 };
 
-bool finished(view::Pod pod) {
-  std::string_view phase = pod.status().phase();
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 // Whether the fields that a decision depends on are equal; a status update alone does not require a new decision.
 bool asks_the_same(const Object& a, const Object& b) {
   return view::Pod(a).spec().raw() == view::Pod(b).spec().raw() && a.labels() == b.labels();
@@ -122,12 +119,6 @@ uint32_t what_changed(const PodInfoPtr& before, const PodInfo& after) {
   return shrunk ? what | ClusterEvent::pod_shrunk : what;
 }
 
-const json::value* condition_of(const Object& pod, std::string_view type) {
-  for (const json::value& condition : get_array(pod.json(), "status.conditions"))
-    if (get_string(condition, "type") == type) return &condition;
-  return nullptr;
-}
-
 }  // namespace
 
 struct Scheduler::State {
@@ -164,7 +155,7 @@ struct Scheduler::State {
   }
   const Framework* framework_of(const PodInfo& pod) const { return framework_named(pod.scheduler_name); }
   bool waits_for_us(const Object& pod) const {
-    return view::Pod(pod).spec().node_name().empty() && !pod.deleting() && !finished(view::Pod(pod)) && framework_of(pod);
+    return view::Pod(pod).spec().node_name().empty() && !pod.deleting() && !is_terminal(view::Pod(pod)) && framework_of(pod);
   }
   EventRecorder recorder(const Object& pod) const {
     const Framework* framework = framework_of(pod);
@@ -186,7 +177,7 @@ struct Scheduler::State {
   void on_pod(const Informer::Change& change) {
     change_board([&](Board& b) {
       const Object& pod = change.any();
-      if (change.after && !view::Pod(pod).spec().node_name().empty() && !finished(view::Pod(pod))) return on_placed(b, change);
+      if (change.after && !view::Pod(pod).spec().node_name().empty() && !is_terminal(view::Pod(pod))) return on_placed(b, change);
       if (change.after && waits_for_us(pod)) return on_waiting(b, change);
       b.queue.remove(pod.key());
       b.bindings.erase(pod.key());
@@ -474,7 +465,7 @@ struct Scheduler::State {
     std::string_view nominated = view::Pod(pod).status().nominated_node_name();
     bool renominated = !decision.post_filter.node.empty() && decision.post_filter.node != nominated;
     bool denominated = decision.post_filter.node.empty() && decision.post_filter.eligible && !nominated.empty();
-    const json::value* present = condition_of(pod, "PodScheduled");
+    const json::value* present = find_condition(pod.json(), "PodScheduled");
     bool told =
         present && get_string(*present, "reason") == "Unschedulable" && get_string(*present, "message") == decision.message;
     if (told && !renominated && !denominated) return true;
@@ -504,7 +495,7 @@ struct Scheduler::State {
       json::object out = scheduler::explain(*framework, info, b.cluster, lister, b.nominations);
       auto standing = b.queue.standing(info->key);
       std::string_view state = standing.state.empty() ? "new" : standing.state;
-      if (finished(view::Pod(pod))) state = "finished";
+      if (is_terminal(view::Pod(pod))) state = "finished";
       else if (!node.empty()) state = "scheduled";
       else if (!ours) state = "not ours";
       else if (gated.code != Answer::success) state = "gated";

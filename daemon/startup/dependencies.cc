@@ -8,6 +8,8 @@
 #include <set>
 
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_state.h"
+#include "store/object/conditions.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/object/share.h"
@@ -54,17 +56,6 @@ Result<Dependency> parse_one(std::string_view part) {
 
 // ---- availability ----
 
-bool finished(const Object& pod) {
-  std::string_view phase = view::Pod(pod).status().phase();
-  return phase == "Succeeded" || phase == "Failed";
-}
-
-bool has_condition(const Object& object, std::string_view type) {
-  for (const json::value& condition : get_array(object.json(), "status.conditions"))
-    if (get_string(condition, "type") == type) return get_string(condition, "status") == "True";
-  return false;
-}
-
 LabelSelector pods_of(const Object& owner) {
   const json::value* written = find(owner.json(), "spec.selector");
   if (!written) return LabelSelector::nothing();
@@ -88,7 +79,7 @@ int64_t wanted_pods(const Object& owner) {
 bool says_available(const Object& owner) {
   const json::value& json = owner.json();
   if (get_int(json, "status.observedGeneration") < get_int(json, "metadata.generation")) return false;
-  if (owner.kind() == kDeployment) return has_condition(owner, "Available");
+  if (owner.kind() == kDeployment) return has_true_condition(owner.json(), "Available");
   if (owner.kind() == kDaemonSet) return get_int(json, "status.numberAvailable") >= wanted_pods(owner);
   return get_int(json, "status.availableReplicas") >= wanted_pods(owner);
 }
@@ -170,7 +161,7 @@ class DependencyCache::Observed {
     if (living_) return *living_;
     living_.emplace();
     for (const ObjectPtr& pod : lister_.pods(ns_))
-      if (!pod->deleting() && !finished(*pod))
+      if (!pod->deleting() && !is_terminal(view::Pod(*pod)))
         living_->push_back({pod->at_rest(), json::object(pod->labels(), json::storage_ptr()), lister_.ready(*pod)});
     return *living_;
   }
@@ -185,7 +176,9 @@ class DependencyCache::Observed {
     if (*dependency.kind == kPod)
       return view::Pod(*object).status().phase() == "Succeeded" || lister_.ready(*object) ? "" : "not ready";
     if (*dependency.kind == kJob)
-      return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
+      return has_true_condition(object->json(), "Complete") ? ""
+             : has_true_condition(object->json(), "Failed") ? "failed"
+                                                            : "not complete";
     return *dependency.kind == kService ? unmet_of_service(*object) : unmet_of_owner(*object);
   }
   std::string unmet_of_service(const Object& service) {

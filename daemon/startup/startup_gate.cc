@@ -3,6 +3,7 @@
 #include "daemon/startup/startup_gate.h"
 
 #include "daemon/quota/disruption.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/schema/views.h"
 
@@ -55,7 +56,7 @@ ObjectPtr StartupGate::get(const Kind& kind, const Key& key) const { return info
 
 std::vector<ObjectPtr> StartupGate::pods(const std::string& ns) const { return pods_.list(ns); }
 
-bool StartupGate::ready(const Object& pod) const { return ready_ ? ready_(pod) : quota::is_ready(pod); }
+bool StartupGate::ready(const Object& pod) const { return ready_ ? ready_(pod) : is_ready(view::Pod(pod)); }
 
 bool StartupGate::has_ready_endpoints(const Key& service) const {
   for (const ObjectPtr& object : slices_.by_index(kByService, service.text()))

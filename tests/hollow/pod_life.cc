@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/object/conditions.h"
 
 namespace coracle::hollow {
 namespace {
@@ -35,17 +36,11 @@ bool is_finished(const Object& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-const json::value* condition_of(const Object& pod, std::string_view type) {
-  for (const json::value& condition : get_array(pod.json(), "status.conditions"))
-    if (get_string(condition, "type") == type) return &condition;
-  return nullptr;
-}
-
 json::object condition(const Object& pod, std::string_view type, bool value, WallTime now, std::string_view reason = {}) {
   json::object made{{"type", type}, {"status", value ? "True" : "False"}, {"lastTransitionTime", format_time(now)}};
   if (int64_t generation = get_int(pod.json(), "metadata.generation")) made["observedGeneration"] = generation;
   if (!reason.empty()) made["reason"] = reason;
-  const json::value* before = condition_of(pod, type);
+  const json::value* before = find_condition(pod.json(), type);
   if (before && get_string(*before, "status") == get_string(made, "status"))
     made["lastTransitionTime"] = *find(*before, "lastTransitionTime");
   return made;
@@ -159,7 +154,7 @@ json::array PodLife::conditions(const Object& pod, WallTime now) const {
   std::string_view why = over ? (failed ? "PodFailed" : "PodCompleted") : "ContainersNotReady";
   bool gates = true;
   for (const json::value& gate : get_array(pod.json(), "spec.readinessGates")) {
-    const json::value* found = condition_of(pod, get_string(gate, "conditionType"));
+    const json::value* found = find_condition(pod.json(), get_string(gate, "conditionType"));
     gates &= found && get_string(*found, "status") == "True";
   }
   json::array list;

@@ -14,9 +14,7 @@ namespace {
 
 constexpr std::chrono::hours kDecidedLifetime{1}, kPendingLifetime{24};
 
-bool has(const json::value& request, std::string_view type) {
-  return find_condition(get_array(request, "status.conditions"), type) != nullptr;
-}
+bool has(const json::value& request, std::string_view type) { return find_condition(request, type) != nullptr; }
 bool decided(const json::value& request) { return has(request, "Approved") || has(request, "Denied"); }
 bool issued(const json::value& request) { return !get_string(request, "status.certificate").empty(); }
 

@@ -175,7 +175,7 @@ Result<Proposal> propose_by_value(const Target& target, int64_t measured, int64_
   if (target.tolerance.covers(ratio)) return Proposal{target.wanted, measured, std::nullopt};
   if (target.pods.empty()) return no_pods().wrap("unable to calculate ready pods");
   auto ready = std::count_if(target.pods.begin(), target.pods.end(), [](const ObjectPtr& pod) {
-    return view::Pod(*pod).status().phase() == "Running" && pod_ready(view::Pod(*pod));
+    return view::Pod(*pod).status().phase() == "Running" && is_ready(view::Pod(*pod));
   });
   return Proposal{whole(ratio * double(ready)), measured, std::nullopt};
 }

@@ -104,7 +104,7 @@ class JobController : public Controller {
 
   static JobPods counted(const ObservedJob& observed) {
     JobPods counts{int64_t(observed.active.size()), 0, int64_t(observed.terminating.size())};
-    for (const ObjectPtr& pod : observed.active) counts.ready += pod_ready(view::Pod(*pod));
+    for (const ObjectPtr& pod : observed.active) counts.ready += is_ready(view::Pod(*pod));
     return counts;
   }
 
@@ -135,7 +135,7 @@ class JobController : public Controller {
       }
       counts.active--;
       counts.terminating++;
-      counts.ready -= pod_ready(view::Pod(*pod));
+      counts.ready -= is_ready(view::Pod(*pod));
     }
     for (std::optional<int64_t> index : decision.create) {
       if (!first) break;  // stops at the first failure, because the others would fail for the same reason

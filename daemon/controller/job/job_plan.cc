@@ -105,7 +105,7 @@ bool restarted_too_often(const ObservedJob& observed) {
 
 std::optional<Condition> earlier_end(const ObservedJob& observed) {
   for (std::string_view type : {"SuccessCriteriaMet", "FailureTarget"}) {
-    const json::value* found = find_condition(get_array(observed.object.json(), "status.conditions"), type);
+    const json::value* found = find_condition(observed.object.json(), type);
     if (!found || get_string(*found, "status") != "True") continue;
     return Condition{type == "FailureTarget" ? "Failed" : std::string(type), "True", std::string(get_string(*found, "reason")),
                      std::string(get_string(*found, "message"))};
@@ -321,7 +321,7 @@ void note_suspension(const ObservedJob& observed, JobTracking& out, WallTime now
 }  // namespace
 
 bool job_condition(const Object& job, std::string_view type) {
-  const json::value* found = find_condition(get_array(job.json(), "status.conditions"), type);
+  const json::value* found = find_condition(job.json(), type);
   return found && get_string(*found, "status") == "True";
 }
 
@@ -358,7 +358,7 @@ ObservedJob observe_job(const Object& object, std::vector<ObjectPtr> pods, std::
   if (spec.has_completions()) observed.completions = spec.completions();
   std::set<ObjectPtr> runs(observed.active.begin(), observed.active.end());
   for (const ObjectPtr& pod : observed.pods)
-    if (!pod_finished(view::Pod(*pod)) && !runs.contains(pod)) observed.terminating.push_back(pod);
+    if (!is_terminal(view::Pod(*pod)) && !runs.contains(pod)) observed.terminating.push_back(pod);
   find_new_ends(observed);
   if (indexed) find_indexes(observed);
   return observed;

@@ -28,7 +28,7 @@ struct Remaining {
 // It has ended and is kept only for its Job's accounting, which ends when the Job is deleted.
 bool waits_for_job(const Object& pod) {
   const json::array& finalizers = get_array(pod.json(), "metadata.finalizers");
-  return pod_finished(view::Pod(pod)) && finalizers.size() == 1 && finalizers[0].is_string() &&
+  return is_terminal(view::Pod(pod)) && finalizers.size() == 1 && finalizers[0].is_string() &&
          std::string_view(finalizers[0].get_string()) == kJobTracking;
 }
 

@@ -99,7 +99,7 @@ class ResourceQuotaController : public Controller {
   // The time until the end of a terminating pod's grace period; nullopt: it is not terminating, or the period is over.
   std::optional<std::chrono::nanoseconds> time_left(const Object& pod) const {
     auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
-    if (!deleted || pod_finished(view::Pod(pod))) return std::nullopt;
+    if (!deleted || is_terminal(view::Pod(pod))) return std::nullopt;
     auto left = *deleted + bounded_seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) - clock_.now();
     if (left.count() < 0) return std::nullopt;
     return left + std::chrono::seconds(1);

@@ -23,7 +23,7 @@ constexpr std::string_view kTarget = "DisruptionTarget", kPodKey = "pod/";
 
 // The DisruptionTarget condition of a pod that is not being deleted. Termination by the node itself may take its time.
 const json::value* unfulfilled(const Object& pod) {
-  const json::value* told = find_condition(get_array(pod.json(), "status.conditions"), kTarget);
+  const json::value* told = find_condition(pod.json(), kTarget);
   bool holds = told && get_string(*told, "status") == "True" && get_string(*told, "reason") != "TerminationByKubelet";
   return holds && pod_active(pod) ? told : nullptr;
 }
@@ -216,7 +216,7 @@ class DisruptionController : public Controller {
 
   static int64_t healthy(const std::vector<ObjectPtr>& pods, const json::object& disrupted) {
     int64_t count = 0;
-    for (const ObjectPtr& pod : pods) count += pod_active(*pod) && !disrupted.contains(pod->name()) && quota::is_ready(*pod);
+    for (const ObjectPtr& pod : pods) count += pod_active(*pod) && !disrupted.contains(pod->name()) && is_ready(view::Pod(*pod));
     return count;
   }
 

@@ -56,7 +56,7 @@ class NodeLifecycle : public Controller {
       if (lease.ns() == kLeaseNamespace && lease.name() != local_) enqueue.now({"", lease.name()});
     });
     pods_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after || !pod_ready(view::Pod(*change.after))) return;
+      if (!change.after || !is_ready(view::Pod(*change.after))) return;
       std::string name(view::Pod(*change.after).spec().node_name());
       ObjectPtr node = name.empty() ? nullptr : nodes_.get({"", name});
       if (node && is_down(*node)) enqueue.now(node->key());
@@ -139,7 +139,7 @@ class NodeLifecycle : public Controller {
   Result<bool> mark_unknown(const Object& node) {
     json::array changed;
     for (std::string_view type : kJudged) {
-      const json::value* before = find_condition(get_array(node.json(), "status.conditions"), type);
+      const json::value* before = find_condition(node.json(), type);
       if (before && get_string(*before, "status") == "Unknown") continue;
       json::object condition{{"type", type}, {"lastHeartbeatTime", get_string(node.json(), "metadata.creationTimestamp")}};
       if (before) condition = before->as_object();
@@ -158,8 +158,7 @@ class NodeLifecycle : public Controller {
 
   void note_readiness(const Object& node) {
     std::string ready(node_condition(node, "Ready")), since;
-    if (!ready.empty())
-      since = get_string(*find_condition(get_array(node.json(), "status.conditions"), "Ready"), "lastTransitionTime");
+    if (!ready.empty()) since = get_string(*find_condition(node.json(), "Ready"), "lastTransitionTime");
     bool lost = known_.with([&](auto& known) {
       Known& it = known[node.name()];
       std::string before = std::exchange(it.ready, ready);
@@ -206,7 +205,7 @@ class NodeLifecycle : public Controller {
   Result<std::optional<std::chrono::nanoseconds>> mark_pods(const Object& node) {
     std::optional<std::chrono::nanoseconds> again;
     for (const ObjectPtr& pod : pods_.by_index("node", node.name())) {
-      if (!pod_ready(view::Pod(*pod))) continue;
+      if (!is_ready(view::Pod(*pod))) continue;
       std::optional<std::chrono::nanoseconds> due = mark_due_in(node, pod->uid());
       if (!due || due->count() > 0) {
         sooner(again, due);
@@ -230,7 +229,7 @@ class NodeLifecycle : public Controller {
   }
 
   Result<void> mark_pod(const Object& pod) {
-    json::value condition = *find_condition(get_array(pod.json(), "status.conditions"), "Ready");
+    json::value condition = *find_condition(pod.json(), "Ready");
     condition.as_object()["status"] = "False";
     condition.as_object()["lastTransitionTime"] = format_time(clock_.now());
     json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", {{"conditions", json::array{std::move(condition)}}}}};

@@ -18,7 +18,7 @@ constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
 // Whether an administrator has declared that the node does not run.
 bool out_of_service(const Object& node) {
   const json::array& taints = get_array(node.json(), "spec.taints");
-  const json::value* ready = find_condition(get_array(node.json(), "status.conditions"), "Ready");
+  const json::value* ready = find_condition(node.json(), "Ready");
   return !(ready && get_string(*ready, "status") == "True") &&
          std::any_of(taints.begin(), taints.end(),
                      [](const json::value& taint) { return get_string(taint, "key") == kOutOfService; });
@@ -44,7 +44,7 @@ class PodCollector : public Controller {
   void subscribe(const Enqueue& enqueue) override {
     index_by_node(pods_);
     pods_.add_index("finished", [](const Object& pod) {
-      return pod_finished(view::Pod(pod)) ? std::vector<std::string>{"yes"} : std::vector<std::string>{};
+      return is_terminal(view::Pod(pod)) ? std::vector<std::string>{"yes"} : std::vector<std::string>{};
     });
     nodes_.on_change([=](const Informer::Change& change) {
       if (!change.after) enqueue.after({"node", change.before->name()}, kVanishedGrace);
@@ -58,7 +58,7 @@ class PodCollector : public Controller {
       ObjectPtr there = node.empty() ? nullptr : nodes_.get({"", node});
       if (!node.empty() && !there) enqueue.after({"node", node}, kVanishedGrace);
       if (there && pod.deleting() && out_of_service(*there)) enqueue.now({"node", node});
-      if (pod_finished(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_) enqueue.now({"finished", ""});
+      if (is_terminal(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_) enqueue.now({"finished", ""});
     });
   }
 
@@ -100,7 +100,7 @@ class PodCollector : public Controller {
 
   // `disruption`: the reason, if nobody has requested the deletion.
   Result<void> mark_failed(const Object& pod, std::string_view disruption = {}) {
-    if (pod_finished(view::Pod(pod))) return {};
+    if (is_terminal(view::Pod(pod))) return {};
     json::object status{{"phase", "Failed"}};
     if (!disruption.empty())
       status["conditions"] = json::array{{{"type", "DisruptionTarget"},

@@ -66,7 +66,7 @@ class StartOrder : public Controller {
 
   // The message is recorded once as an event; the condition shows it as long as it applies.
   Result<void> tell(const Object& pod, const std::string& message) {
-    const json::value* present = find_condition(get_array(pod.json(), "status.conditions"), "PodScheduled");
+    const json::value* present = find_condition(pod.json(), "PodScheduled");
     if (present && get_string(*present, "message") == message) return {};
     bool circular = !gate_.cycle(pod).empty(), unknown = message.find(": not found") != message.npos;
     if (circular || unknown) recorder_.warning(pod, circular ? "StartOrderCycle" : "WaitingForUnknown", message);

@@ -86,13 +86,13 @@ std::vector<Backend> backends(const Object& object, const std::vector<ObjectPtr>
   for (const ObjectPtr& pod_object : pods) {
     view::Pod pod(*pod_object);
     std::string address = address_of(pod, family);
-    if (address.empty() || pod_finished(pod)) continue;
+    if (address.empty() || is_terminal(pod)) continue;
     SharedPorts ports = ports_of(service, pod);
     if (ports->empty() && !service.spec().ports().empty()) continue;  // it has none of the requested ports
     if (ports == before) ports = before;
     before = ports;
     Backend backend{std::move(address), std::move(ports)};
-    backend.serving = pod_ready(pod);
+    backend.serving = is_ready(pod);
     backend.terminating = pod_object->deleting();
     backend.ready = service.spec().publish_not_ready_addresses() || (backend.serving && !backend.terminating);
     backend.node = pod.spec().node_name();
@@ -397,7 +397,7 @@ void name_services(const Informer& services, SelectorCache& selectors, const Inf
 void index_addressed(Informer& pods) {
   pods.add_index(kAddressed, [](const Object& object) {
     view::Pod pod(object);
-    bool may_serve = !(pod.status().pod_ip().empty() && pod.status().pod_ips().empty()) && !pod_finished(pod);
+    bool may_serve = !(pod.status().pod_ip().empty() && pod.status().pod_ips().empty()) && !is_terminal(pod);
     return may_serve ? std::vector<std::string>{object.ns()} : std::vector<std::string>{};
   });
 }

@@ -122,23 +122,7 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
   return claimed;
 }
 
-bool pod_finished(view::Pod pod) {
-  std::string_view phase = pod.status().phase();
-  return phase == "Succeeded" || phase == "Failed";
-}
-
-bool pod_active(const Object& pod) { return !pod.deleting() && !pod_finished(view::Pod(pod)); }
-
-std::optional<view::PodCondition> pod_condition(view::Pod pod, std::string_view type) {
-  for (view::PodCondition condition : pod.status().conditions())
-    if (condition.type() == type) return condition;
-  return std::nullopt;
-}
-
-bool pod_ready(view::Pod pod) {
-  auto ready = pod_condition(pod, "Ready");
-  return ready && ready->status() == "True";
-}
+bool pod_active(const Object& pod) { return !pod.deleting() && !is_terminal(view::Pod(pod)); }
 
 std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min_ready) {
   auto ready = pod_condition(pod, "Ready");
@@ -152,12 +136,6 @@ std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min
 bool pod_available(view::Pod pod, std::chrono::seconds min_ready, WallTime now) {
   auto at = pod_available_at(pod, min_ready);
   return at && *at <= now;
-}
-
-const json::value* find_condition(const json::array& conditions, std::string_view type) {
-  auto found = std::find_if(conditions.begin(), conditions.end(),
-                            [&](const json::value& condition) { return get_string(condition, "type") == type; });
-  return found == conditions.end() ? nullptr : &*found;
 }
 
 void set_condition(json::array& conditions, const Condition& condition, WallTime now, bool with_update_time) {

@@ -15,6 +15,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
+#include "store/kinds/pod/pod_state.h"
+#include "store/object/conditions.h"
 #include "store/object/finalizers.h"
 #include "store/object/share.h"
 #include "store/schema/views.h"
@@ -40,10 +42,7 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
                                      bool active_only, const std::function<bool(const Object&)>& belongs = {},
                                      std::string_view finalizer = {});
 
-bool pod_finished(view::Pod pod);    // Succeeded or Failed
 bool pod_active(const Object& pod);  // neither finished nor being deleted
-std::optional<view::PodCondition> pod_condition(view::Pod pod, std::string_view type);
-bool pod_ready(view::Pod pod);
 // When a ready pod becomes available: it must be ready for `min_ready`. nullopt if it is not ready.
 std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min_ready);
 bool pod_available(view::Pod pod, std::chrono::seconds min_ready, WallTime now);
@@ -51,7 +50,6 @@ bool pod_available(view::Pod pod, std::chrono::seconds min_ready, WallTime now);
 struct Condition {
   std::string type, status, reason, message;
 };
-const json::value* find_condition(const json::array& conditions, std::string_view type);
 // Sets a condition; lastTransitionTime is kept if its status is unchanged. `with_update_time`: sets lastUpdateTime too
 // (Deployment).
 void set_condition(json::array& conditions, const Condition& condition, WallTime now, bool with_update_time = false);

@@ -26,7 +26,7 @@ constexpr const char* kUnschedulable = "claims-of-unschedulable";
 std::vector<Key> claims_of_unschedulable(const Object& pod) {
   std::vector<Key> claims;
   view::Pod view(pod);
-  if (!view.spec().node_name().empty() || pod_finished(view)) return claims;
+  if (!view.spec().node_name().empty() || is_terminal(view)) return claims;
   auto scheduled = pod_condition(view, "PodScheduled");
   if (!scheduled || scheduled->status() != "False") return claims;
   for (const json::value& volume : get_array(pod.json(), "spec.volumes"))

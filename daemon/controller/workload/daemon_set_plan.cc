@@ -100,7 +100,7 @@ class DaemonSetPlanner {
     }
     for (const ObjectPtr& each : observed.pods) {
       std::string name(node_of(view::Pod(*each)));
-      bool ended = pod_finished(view::Pod(*each)) && leaving(*each);  // it no longer blocks the node
+      bool ended = is_terminal(view::Pod(*each)) && leaving(*each);  // it no longer blocks the node
       if (!name.empty() && !ended) places_[name].pods.push_back(each);
     }
     for (auto& [name, place] : places_) std::sort(place.pods.begin(), place.pods.end(), counts_before);
@@ -152,7 +152,7 @@ class DaemonSetPlanner {
     bool waits = false;
     for (const ObjectPtr& pod : place.pods) {
       if (leaving(*pod)) continue;
-      if (pod_finished(view::Pod(*pod))) waits |= !remove_ended(node, pod);
+      if (is_terminal(view::Pod(*pod))) waits |= !remove_ended(node, pod);
       else running.push_back(pod);
     }
     if (max_surge_ > 0) return keep_surging(node, place, running, waits);
@@ -192,7 +192,7 @@ class DaemonSetPlanner {
       else oldest = pod;
     }
     if (!oldest_updated || !oldest_old) return;
-    if (!pod_ready(view::Pod(*oldest_old)) || available(*oldest_updated)) remove(oldest_old);
+    if (!is_ready(view::Pod(*oldest_old)) || available(*oldest_updated)) remove(oldest_old);
   }
 
   // ---- update ----
@@ -277,7 +277,7 @@ class DaemonSetPlanner {
       }
       ++current;
       const Object& pod = *place.pods.front();
-      ready += pod_ready(view::Pod(pod));
+      ready += is_ready(view::Pod(pod));
       available_pods += available(pod);
       updated_pods += updated(pod);
     }

@@ -40,7 +40,7 @@ class DeploymentController : public Controller {
         if (set) enqueue_owner(*set, kDeployment, deployments_, enqueue, selectors_);
     });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
-      bool ended = !change.after || (change.before && pod_finished(view::Pod(*change.after)));
+      bool ended = !change.after || (change.before && is_terminal(view::Pod(*change.after)));
       if (ended) name_grandparent(change.any(), enqueue);
     });
   }
@@ -78,7 +78,7 @@ class DeploymentController : public Controller {
     for (const ObjectPtr& set : observed.sets) {
       if (same_template(*find(set->json(), "spec.template"), *wanted)) continue;
       for (const ObjectPtr& pod : controlled_by(pods_, *set))
-        if (!pod_finished(view::Pod(*pod))) return true;
+        if (!is_terminal(view::Pod(*pod))) return true;
     }
     return false;
   }

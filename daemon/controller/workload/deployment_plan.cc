@@ -435,7 +435,7 @@ class DeploymentPlanner {
   void copy_failure() {
     for (const ObjectPtr& set : all_) {
       if (set != new_ && new_) continue;
-      const json::value* failure = find_condition(get_array(set->json(), "status.conditions"), "ReplicaFailure");
+      const json::value* failure = find_condition(set->json(), "ReplicaFailure");
       if (!failure) continue;
       return this->set("ReplicaFailure", get_string(*failure, "status"), get_string(*failure, "reason"),
                        std::string(get_string(*failure, "message")));

@@ -93,7 +93,7 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
   int64_t labeled = 0, ready = 0, available = 0;
   for (const ObjectPtr& pod : active) {
     labeled += full.matches(*pod);
-    ready += pod_ready(view::Pod(*pod));
+    ready += is_ready(view::Pod(*pod));
     available += pod_available(view::Pod(*pod), min_ready, now);
   }
   json::object status;
@@ -220,7 +220,7 @@ class ReplicaSetController : public Controller {
   std::set<std::string> ended_pods(const Object& set) const {
     std::set<std::string> uids;
     for (const ObjectPtr& pod : controlled_by(pods_, set))
-      if (!pod->deleting() && pod_finished(view::Pod(*pod))) uids.insert(pod->uid());
+      if (!pod->deleting() && is_terminal(view::Pod(*pod))) uids.insert(pod->uid());
     return uids;
   }
 
@@ -245,7 +245,7 @@ class ReplicaSetController : public Controller {
   size_t terminating(const Object& set) const {
     auto all = controlled_by(pods_, set);
     return size_t(std::count_if(all.begin(), all.end(),
-                                [](const ObjectPtr& pod) { return pod->deleting() && !pod_finished(view::Pod(*pod)); }));
+                                [](const ObjectPtr& pod) { return pod->deleting() && !is_terminal(view::Pod(*pod)); }));
   }
 
   const Flavour flavour_;

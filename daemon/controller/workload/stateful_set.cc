@@ -189,7 +189,7 @@ class StatefulSetController : public Controller {
     auto removed = client_.remove(kPod, step.object->key(), {.uid = step.object->uid()});
     if (removed || removed.error().code() == Code::not_found) {
       own_.removed(set.key(), step.object->uid());
-      if (pod_finished(view::Pod(*step.object))) failed_.tried(set, step.pod);
+      if (is_terminal(view::Pod(*step.object))) failed_.tried(set, step.pod);
       tell(set, "delete", step.pod);
       return {};
     }

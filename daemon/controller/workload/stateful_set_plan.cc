@@ -16,7 +16,7 @@ constexpr std::string_view kPodNameLabel = "statefulset.kubernetes.io/pod-name",
 // ---- reading pods ----
 
 std::string_view revision_label(const Object& pod) { return pod.label(kRevisionLabel); }
-bool running_and_ready(const Object& pod) { return view::Pod(pod).status().phase() == "Running" && pod_ready(view::Pod(pod)); }
+bool running_and_ready(const Object& pod) { return view::Pod(pod).status().phase() == "Running" && is_ready(view::Pod(pod)); }
 bool pending(const Object& pod) {
   std::string_view phase = view::Pod(pod).status().phase();
   return phase.empty() || phase == "Pending";
@@ -149,7 +149,7 @@ class StatefulSetPlanner {
 
   // Returns whether the pod exists and is available.
   bool keep(int64_t ordinal, const ObjectPtr& pod) {
-    if (pod_finished(view::Pod(*pod))) {
+    if (is_terminal(view::Pod(*pod))) {
       if (!leaving(*pod)) replace(pod);
       return false;
     }

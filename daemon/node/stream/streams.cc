@@ -10,6 +10,7 @@
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/status.h"
 
 namespace coracle::node {
@@ -217,7 +218,7 @@ Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, Exe
       if (state.running && ContainerMark::from_text(state.metadata).name == container) id = state.id;
   if (id.empty()) {
     auto phase = get_string(target.shown->json(), "status.phase");
-    if (phase == "Succeeded" || phase == "Failed")
+    if (is_terminal_phase(phase))
       return bad_request("cannot exec into a container in a completed pod; current phase is " + std::string(phase));
     return Error(Code::internal, "unable to upgrade connection: container not found (" + coracle::quoted(container) + ")");
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells of API services.
 #include "store/kinds/api_service/api_service_kinds.h"
+#include "store/object/conditions.h"
 
 namespace coracle::schema {
 namespace {
@@ -12,7 +13,7 @@ json::value service(const CellInput& in) {
 }
 
 json::value available(const CellInput& in) {
-  const json::value* condition = condition_of(in.object, "Available");
+  const json::value* condition = find_condition(in.object, "Available");
   if (!condition) return json::value("Unknown");
   std::string_view status = get_string(*condition, "status"), reason = get_string(*condition, "reason");
   if (status == "True" || reason.empty()) return json::value(status);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells of flow schemas and priority levels.
 #include "store/kinds/flowcontrol/flowcontrol_kinds.h"
+#include "store/object/conditions.h"
 
 namespace coracle::schema {
 namespace {
 
 json::value missing_level(const CellInput& in) {
-  const json::value* dangling = condition_of(in.object, "Dangling");
+  const json::value* dangling = find_condition(in.object, "Dangling");
   return json::value(dangling ? get_string(*dangling, "status") : "?");
 }
 

@@ -5,13 +5,12 @@
 
 #include "runtime/base/text.h"
 #include "store/kinds/pod/pod_kinds.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/schema/table.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
-
-bool terminal(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 
 bool has_condition(view::Pod pod, std::string_view type, std::string_view status) {
   for (view::PodCondition condition : pod.status().conditions()) {
@@ -79,7 +78,7 @@ json::value pod_status(const CellInput& in) {
   if (initializing.empty() || has_condition(pod, "Initialized", "True")) reason = container_status(pod, reason);
   if (!pod.metadata().deletion_timestamp().empty()) {
     if (pod.status().reason() == "NodeLost") return json::value("Unknown");
-    if (!terminal(pod.status().phase())) return json::value("Terminating");
+    if (!is_terminal_phase(pod.status().phase())) return json::value("Terminating");
   }
   return json::value(reason);
 }
@@ -153,7 +152,7 @@ std::span<const NamedCellRule> pod_cells() { return kPodCells; }
 
 json::array pod_row_conditions(const json::value& object) {
   view::Pod pod(object);
-  if (!terminal(pod.status().phase())) return {};
+  if (!is_terminal_phase(pod.status().phase())) return {};
   bool succeeded = pod.status().phase() == "Succeeded";
   json::object condition;
   condition["type"] = "Completed";

@@ -127,13 +127,6 @@ std::string amount_or_zero(const json::object& amounts, std::string_view name) {
   return found && found->is_string() ? std::string(found->get_string()) : "0";
 }
 
-const json::value* condition_of(const json::value& object, std::string_view type) {
-  for (const json::value& condition : get_array(object, "status.conditions")) {
-    if (get_string(condition, "type") == type) return &condition;
-  }
-  return nullptr;
-}
-
 CellRule cell_rule(std::string_view name) {
   static const std::map<std::string_view, CellRule> all = [] {
     std::map<std::string_view, CellRule> rules;

@@ -34,8 +34,6 @@ CellRule cell_rule(std::string_view name);  // nullptr if there is none
 
 // The amount of a resource in a resource list, as text.
 std::string amount_or_zero(const json::object& amounts, std::string_view name);
-// The condition of a type in status.conditions; null if there is none.
-const json::value* condition_of(const json::value& object, std::string_view type);
 
 inline json::value or_none(std::string_view text) { return json::value(text.empty() ? std::string_view("<none>") : text); }
 

@@ -71,7 +71,7 @@ struct Bench : testing::Test {
         client.erase(kPod, pod->key());
         continue;
       }
-      if (!choose(*pod) || pod_ready(view::Pod(*pod)) || pod_finished(view::Pod(*pod))) continue;
+      if (!choose(*pod) || is_ready(view::Pod(*pod)) || is_terminal(view::Pod(*pod))) continue;
       if (view::Pod(*pod).spec().node_name().empty())
         MUST(client.create_subresource(kPod, pod->key(), "binding", {{"target", {{"name", "pi"}}}}));
       std::string ip = "10.42.0." + std::to_string(++last_ip);

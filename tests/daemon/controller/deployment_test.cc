@@ -43,7 +43,7 @@ struct DeploymentTest : Bench {
   size_t ready_pods() {
     auto pods = client.all(kPod);
     return size_t(std::count_if(pods.begin(), pods.end(),
-                                [](const ObjectPtr& pod) { return pod_active(*pod) && pod_ready(view::Pod(*pod)); }));
+                                [](const ObjectPtr& pod) { return pod_active(*pod) && is_ready(view::Pod(*pod)); }));
   }
   size_t live_pods() {
     auto pods = client.all(kPod);
@@ -103,7 +103,7 @@ TEST_F(DeploymentTest, rolls_within_its_bounds) {
       most = std::max(most, live_pods());
       least = std::min(least, ready_pods());
       bool one = false;  // one pod at a time becomes ready
-      play_kubelet([&](const Object& pod) { return pod_ready(view::Pod(pod)) || !std::exchange(one, true); });
+      play_kubelet([&](const Object& pod) { return is_ready(view::Pod(pod)) || !std::exchange(one, true); });
     }
     finish();
     EXPECT_LE(most, row.most) << image;
@@ -265,7 +265,7 @@ TEST_F(DeploymentTest, scaled_in_the_middle_of_a_rollout_its_sets_grow_in_propor
   settle();
   finish();
   set_image("v2");  // v2 never becomes ready
-  play_kubelet([](const Object& pod) { return pod_ready(view::Pod(pod)); });
+  play_kubelet([](const Object& pod) { return is_ready(view::Pod(pod)); });
   EXPECT_EQ(size_of("v1"), 8);
   EXPECT_EQ(size_of("v2"), 5);
   change({{"spec", {{"replicas", 15}}}});

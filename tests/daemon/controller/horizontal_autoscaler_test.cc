@@ -38,7 +38,7 @@ struct AutoscalerTest : Bench {
         client.erase(kPodMetrics, pod->key());
         continue;
       }
-      if (!pod_ready(view::Pod(*pod))) {
+      if (!is_ready(view::Pod(*pod))) {
         std::string then = format_time(clock.now() - 1h);
         client.set_status(kPod, pod->key(),
                           R"({"phase":"Running","startTime":")" + then +

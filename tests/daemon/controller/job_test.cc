@@ -100,7 +100,7 @@ struct JobFixture {
   void bury() {
     for (const ObjectPtr& pod : pods()) {
       if (!pod->deleting()) continue;
-      if (!pod_finished(view::Pod(*pod))) client.set_status(kPod, pod->key(), R"({"phase":"Failed"})");
+      if (!is_terminal(view::Pod(*pod))) client.set_status(kPod, pod->key(), R"({"phase":"Failed"})");
       (void)client.remove(kPod, pod->key(), {.grace_period_seconds = 0});  // an absent pod is fine too
     }
     settle();
