@@ -146,17 +146,109 @@ struct Server::State {
   std::jthread maintenance;
 
   Result<void> prepare();
-  void authorize(Call& call, auth::AuditRecord* record, const auth::Attributes& asked);
+  class RequestChain;
   void serve(Exchange& exchange);
-  void answer(Call& call);
-  bool take_seat(Call& call, const auth::Attributes& attributes);
   BodyWait wait_for_body(Call& call, int seats);
   void maintain(std::stop_token stop);
   Result<void> renew();
   Result<void> tell_administrator(const KeyPair& admin) const;
 };
 
-// Authentication, route, authorization; then the handler.
+// One request on its way to its handler. Each stage returns whether the request goes on; otherwise it has made the response.
+class Server::State::RequestChain {
+ public:
+  RequestChain(State& server, Call& call) : server_(server), call_(call) {}
+  void run() {
+    bool goes_on =
+        find_route() && authenticate() && begin_audit() && impersonate() && take_seat() && authorize() && expect_body();
+    if (goes_on) handle();
+    end_audit();
+  }
+
+ private:
+  bool find_route() {
+    auto route = read_route(call_.head().path);
+    if (!route) return refuse(route.error());
+    call_.route = *std::move(route);
+    asked_ = attributes_of(call_.route, call_.head());
+    return true;
+  }
+
+  bool authenticate() {
+    auto user = server_.authenticator->authenticate(credentials_of(call_.head(), call_.exchange.connection));
+    if (!user) {
+      answer_error(call_, user.error());
+      server_.auditor->refused(call_, asked_, server_.clock.now());
+      return false;
+    }
+    call_.user = *std::move(user);
+    call_.exchange.known = !call_.user.anonymous();
+    call_.exchange.user = call_.user.name;
+    return true;
+  }
+
+  bool begin_audit() {
+    record_ = server_.auditor->begin(call_, asked_, server_.clock.now());
+    return true;
+  }
+
+  bool impersonate() {
+    auto other = auth::impersonated(impersonation_of(call_.head()), call_.user, server_.authorizer);
+    if (!other) return refuse(other.error());
+    if (!*other) return true;
+    call_.user = *std::move(*other);
+    if (record_) record_->as = call_.user;
+    return true;
+  }
+
+  // Streams other than watches are not limited here; watches hold their seats until the initial events were sent (watch.cc).
+  bool take_seat() {
+    bool watches = asked_.verb == "watch";
+    if (call_.exchange.is_long && !watches) return true;
+    call_.flow = server_.flow_controller.classify(call_.user, asked_);
+    bool full =
+        watches && !call_.flow->exempt && server_.http_server.counts().watches > server_.config.limits.watches - kWatchesKept;
+    auto seat = full ? too_many_watches() : server_.flow_controller.enter(*call_.flow, seats_wanted(call_, asked_));
+    if (seat) return call_.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat))), true;
+    const ErrorDetails* details = seat.error().details();
+    answer_text(call_, 429, "Too many requests, please try again later.\n");
+    call_.answer().headers.emplace_back("Retry-After", std::to_string(details ? details->retry_after_seconds : 1));
+    return false;
+  }
+
+  bool authorize() {
+    auth::Decision decision = server_.authorizer.authorize(call_.user, asked_);
+    if (record_) record_->allowed = decision.allowed, record_->reason = decision.reason;
+    return decision.allowed || refuse(auth::denial(call_.user, asked_, decision.reason));
+  }
+
+  bool expect_body() {
+    if (call_.exchange.body_left() && call_.flow)
+      call_.exchange.when_body_waits(server_.wait_for_body(call_, seats_wanted(call_, asked_)));
+    return true;
+  }
+
+  void handle() {
+    if (!call_.exchange.is_long) return dispatch(call_);
+    RequestLabels labels = labels_of(call_);
+    server_.context.metrics.begin_long(labels);
+    dispatch(call_);
+    server_.context.metrics.end_long(labels);
+  }
+
+  void end_audit() {
+    if (record_) server_.auditor->end(call_, *record_);
+    call_.audit = nullptr, call_.exchange.when_taken = nullptr;
+  }
+
+  bool refuse(const Error& why) { return answer_error(call_, why), false; }
+
+  State& server_;
+  Call& call_;
+  auth::Attributes asked_;
+  std::unique_ptr<auth::AuditRecord> record_;  // null: not audited
+};
+
 void Server::State::serve(Exchange& exchange) {
   if (config.when_asked) config.when_asked();
   // Slow readers count against a user's share of waiting requests, as slow bodies do.
@@ -174,60 +266,8 @@ void Server::State::serve(Exchange& exchange) {
   Scope leave([running] {  // runs in all cases
     if (running) --*running;
   });
-  answer(call);
+  RequestChain(*this, call).run();
   context.metrics.count(labels_of(call), exchange.answer.status, std::chrono::steady_clock::now() - began);
-}
-
-void Server::State::answer(Call& call) {
-  auto route = read_route(call.head().path);
-  if (!route) return answer_error(call, route.error());
-  call.route = *std::move(route);
-  auto user = authenticator->authenticate(credentials_of(call.head(), call.exchange.connection));
-  auth::Attributes asked = attributes_of(call.route, call.head());
-  WallTime received = clock.now();
-  if (!user) {
-    answer_error(call, user.error());
-    return auditor->refused(call, asked, received);
-  }
-  call.user = *std::move(user);
-  call.exchange.known = !call.user.anonymous();
-  call.exchange.user = call.user.name;
-  auto record = auditor->begin(call, asked, received);
-  authorize(call, record.get(), asked);
-  if (record) auditor->end(call, *record);
-  call.audit = nullptr, call.exchange.when_taken = nullptr;
-}
-
-void Server::State::authorize(Call& call, auth::AuditRecord* record, const auth::Attributes& asked) {
-  auto other = auth::impersonated(impersonation_of(call.head()), call.user, authorizer);
-  if (!other) return answer_error(call, other.error());
-  if (*other) call.user = *std::move(*other);
-  if (*other && record) record->as = call.user;
-  if (!take_seat(call, asked)) return;
-  auth::Decision decision = authorizer.authorize(call.user, asked);
-  if (record) record->allowed = decision.allowed, record->reason = decision.reason;
-  if (!decision.allowed) return answer_error(call, auth::denial(call.user, asked, decision.reason));
-  if (call.exchange.body_left() && call.flow) call.exchange.when_body_waits(wait_for_body(call, seats_wanted(call, asked)));
-  if (!call.exchange.is_long) return dispatch(call);
-  RequestLabels labels = labels_of(call);
-  context.metrics.begin_long(labels);
-  dispatch(call);
-  context.metrics.end_long(labels);
-}
-
-// Returns whether the request may continue; otherwise the response has been made. Streams other than watches are not limited
-// here; watches hold their seats until the initial events were sent (watch.cc).
-bool Server::State::take_seat(Call& call, const auth::Attributes& attributes) {
-  bool watches = attributes.verb == "watch";
-  if (call.exchange.is_long && !watches) return true;
-  call.flow = flow_controller.classify(call.user, attributes);
-  bool full = watches && !call.flow->exempt && http_server.counts().watches > config.limits.watches - kWatchesKept;
-  auto seat = full ? too_many_watches() : flow_controller.enter(*call.flow, seats_wanted(call, attributes));
-  if (seat) return call.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat))), true;
-  const ErrorDetails* details = seat.error().details();
-  answer_text(call, 429, "Too many requests, please try again later.\n");
-  call.answer().headers.emplace_back("Retry-After", std::to_string(details ? details->retry_after_seconds : 1));
-  return false;
 }
 
 // A request whose body has not arrived frees its seats and takes one of its user's places for slow bodies. When the body is
