@@ -336,14 +336,6 @@ std::string_view volume_source(const json::value& volume) {
   return {};
 }
 
-// Why the node does not support the volume, with kubelet's text if there is one.
-std::string no_such_kind(const json::value& volume) {
-  std::string_view kind = volume_source(volume);
-  if (kind == "csi")
-    return "driver name " + std::string(get_string(volume, "csi.driver")) + " not found in the list of registered CSI drivers";
-  return "this node has no volumes of the kind " + quoted(kind);
-}
-
 NamesByVolume mounted_names(const json::value& pod) {
   NamesByVolume found;
   for (const auto& container : containers_of(pod)) {
@@ -433,6 +425,16 @@ std::string about(std::string_view what, const PodVolume& source) {
          quoted(source.backing.volume ? source.backing.volume->name() : source.name) + " ";
 }
 
+// Why the node does not support the volume, with kubelet's text if there is one.
+Error no_such_kind(const PodVolume& source) {
+  std::string_view kind = volume_source(*source.spec);
+  std::string why = "this node has no volumes of the kind " + quoted(kind);
+  if (kind == "csi")
+    why =
+        "driver name " + std::string(get_string(*source.spec, "csi.driver")) + " not found in the list of registered CSI drivers";
+  return Error(Code::unsupported, about(kSetUp, source) + ": " + why);
+}
+
 // What went wrong with the volumes of one pod. Of a volume that no container has, nothing: the pod does not need it.
 class Failures {
  public:
@@ -505,10 +507,35 @@ Result<Payload> volume_payload(const json::value& pod, const json::value& volume
   return PayloadMaker(pod, sources).make(volume);
 }
 
-bool is_payload_volume(const json::value& volume) {
-  for (const char* kind : {"configMap", "secret", "downwardAPI", "projected"})
-    if (find(volume, kind)) return true;
-  return false;
+// A kind of volume that the node has. The content belongs to the pod (it may write), to the node (files that the node keeps up to
+// date), to an image, or to the host.
+struct Volumes::VolumeKind {
+  enum class Content { of_pod, of_node, of_image, of_host };
+  std::string_view field;  // of the volume, which names the kind
+  Content content;
+  Result<void> (Volumes::*prepare)(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<Fd> (Volumes::*open)(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+
+  bool is_read_only() const { return content == Content::of_node || content == Content::of_image; }
+  bool has_mount_points_made() const { return content == Content::of_pod || content == Content::of_node; }
+};
+
+const Volumes::VolumeKind* Volumes::kind_of(const json::value& volume) {
+  using enum VolumeKind::Content;
+  static constexpr VolumeKind kKinds[] = {
+      {"emptyDir", of_pod, &Volumes::prepare_empty_dir, &Volumes::open_directory},
+      {"hostPath", of_host, &Volumes::prepare_host_path, &Volumes::open_host_path},
+      {"local", of_pod, &Volumes::prepare_local, &Volumes::open_local},
+      {"nfs", of_pod, &Volumes::prepare_nfs, &Volumes::open_directory},
+      {"image", of_image, &Volumes::prepare_image, &Volumes::open_directory},
+      {"configMap", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
+      {"secret", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
+      {"downwardAPI", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
+      {"projected", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
+  };
+  for (const VolumeKind& kind : kKinds)
+    if (find(volume, kind.field)) return &kind;
+  return nullptr;
 }
 
 Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const std::vector<ManagedFile>& files) {
@@ -560,7 +587,9 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
                                                       "another pod"));
       continue;
     }
-    if (auto prepared = prepare(*source, inputs, result); !prepared) failures.add(*source, prepared.error());
+    const VolumeKind* kind = kind_of(*source->spec);
+    auto prepared = kind ? (this->*kind->prepare)(*source, inputs, result) : Result<void>(no_such_kind(*source));
+    if (!prepared) failures.add(*source, prepared.error());
     else if (find(*source->spec, "nfs") && !is_block(*source->spec)) shares.push_back(*std::move(source));
     else if (find(*source->spec, "local") && !is_block(*source->spec)) directories.push_back(*std::move(source));
   }
@@ -578,26 +607,35 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
   return result;
 }
 
-Result<void> Volumes::prepare(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const {
-  const json::value& volume = *source.spec;
-  if (find(volume, "emptyDir")) return prepare_empty_dir(volume, inputs).wrap(about(kSetUp, source));
-  if (find(volume, "hostPath")) {
-    Error unsupported(Code::unsupported, "Mount options are not supported for this volume type");
-    if (!get_array(volume, "mountOptions").empty()) return std::move(unsupported).wrap(about(kOptions, source));
-    return check_host_path(volume).wrap(about(kSetUp, source));
-  }
-  if (find(volume, "local")) {
-    TRY(check_local(volume).wrap(about(kBegin, source)));
-    TRY(directory_options(volume).wrap(about(kSetUp, source)));
-    return {};
-  }
-  if (find(volume, "nfs") && !is_block(volume)) return {};  // see prepare() of all
-  if (find(volume, "image")) return {};                     // mounted when a container that mounts it starts: see pod_images.cc
-  if (is_payload_volume(volume)) return prepare_payload(volume, inputs, result).wrap(about(kSetUp, source));
-  return Error(Code::unsupported, about(kSetUp, source) + ": " + no_such_kind(volume));
+Result<void> Volumes::prepare_empty_dir(const PodVolume& source, const PrepareInputs& inputs, VolumeResult&) const {
+  return make_empty_dir(*source.spec, inputs).wrap(about(kSetUp, source));
 }
 
-Result<void> Volumes::prepare_payload(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const {
+Result<void> Volumes::prepare_host_path(const PodVolume& source, const PrepareInputs&, VolumeResult&) const {
+  Error unsupported(Code::unsupported, "Mount options are not supported for this volume type");
+  if (!get_array(*source.spec, "mountOptions").empty()) return std::move(unsupported).wrap(about(kOptions, source));
+  return check_host_path(*source.spec).wrap(about(kSetUp, source));
+}
+
+Result<void> Volumes::prepare_local(const PodVolume& source, const PrepareInputs&, VolumeResult&) const {
+  TRY(check_local(*source.spec).wrap(about(kBegin, source)));
+  TRY(directory_options(*source.spec).wrap(about(kSetUp, source)));
+  return {};
+}
+
+// Mounted by prepare(), after the volumes that need no server.
+Result<void> Volumes::prepare_nfs(const PodVolume& source, const PrepareInputs&, VolumeResult&) const {
+  return is_block(*source.spec) ? Result<void>(no_such_kind(source)) : Result<void>();
+}
+
+// Mounted when a container that mounts it starts: see pod_images.cc.
+Result<void> Volumes::prepare_image(const PodVolume&, const PrepareInputs&, VolumeResult&) const { return {}; }
+
+Result<void> Volumes::prepare_payload(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const {
+  return write_payload_volume(*source.spec, inputs, result).wrap(about(kSetUp, source));
+}
+
+Result<void> Volumes::write_payload_volume(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const {
   const std::string name(get_string(volume, "name")), directory = inputs.paths.memory_volume(name);
   auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
     auto there = shown_file(directory, path);
@@ -620,7 +658,7 @@ Result<void> Volumes::prepare_payload(const json::value& volume, const PrepareIn
 }
 
 // The mode is set last and marks the directory as complete; also for a file system that is mounted again after a reboot.
-Result<void> Volumes::prepare_empty_dir(const json::value& volume, const PrepareInputs& inputs) const {
+Result<void> Volumes::make_empty_dir(const json::value& volume, const PrepareInputs& inputs) const {
   const std::string path = inputs.paths.volume(get_string(volume, "name"));
   TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
   TRY(sys::make_directories(path, kUnfinished));
@@ -680,10 +718,20 @@ Result<void> Volumes::check_host_path(const json::value& volume) const {
   return {};
 }
 
-Result<Fd> Volumes::open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const {
-  if (find(volume, "hostPath")) return open_path(config_.host_root + std::string(get_string(volume, "hostPath.path")));
-  if (find(volume, "local")) return open_path(std::string(get_string(volume, "local.path")));
-  return open_path(is_payload_volume(volume) ? paths.memory_volume(name) : paths.volume(name));
+Result<Fd> Volumes::open_directory(const json::value&, std::string_view name, const PodPaths& paths) const {
+  return open_path(paths.volume(name));
+}
+
+Result<Fd> Volumes::open_host_path(const json::value& volume, std::string_view, const PodPaths&) const {
+  return open_path(config_.host_root + std::string(get_string(volume, "hostPath.path")));
+}
+
+Result<Fd> Volumes::open_local(const json::value& volume, std::string_view, const PodPaths&) const {
+  return open_path(std::string(get_string(volume, "local.path")));
+}
+
+Result<Fd> Volumes::open_payload(const json::value&, std::string_view name, const PodPaths& paths) const {
+  return open_path(paths.memory_volume(name));
 }
 
 Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
@@ -700,9 +748,11 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const json::value* volume = behind.spec;
     if (is_block(*volume))
       return Error(Code::invalid, "volume " + std::string(name) + " has volumeMode Block, but is specified in volumeMounts");
-    Fd source = TRY(open_volume(*volume, name, paths).wrap("failed to prepare volume mount"));
+    const VolumeKind* kind = kind_of(*volume);
+    if (!kind) return no_such_kind(behind);
+    Fd source = TRY((this->*kind->open)(*volume, name, paths).wrap("failed to prepare volume mount"));
     std::string sub_path = TRY(sub_path_of(mount, environment));
-    const bool payload = is_payload_volume(*volume), image = find(*volume, "image");
+    const bool image = kind->content == VolumeKind::Content::of_image;
     if (!sub_path.empty()) {
       auto inside = sys::open_in(source, sub_path, O_PATH);
       const std::string whose = "for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name"));
@@ -713,11 +763,10 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
       if (!inside) return inside.take_error().wrap("failed to prepare subPath " + whose);
       source = *std::move(inside);
     }
-    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || image ||
-                     payload;  // containers must not write content that the node manages
-    const bool id_mapped =
-        has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those are owned by its users already
-    const bool made_by_node = sub_path.empty() && !image && !find(*volume, "hostPath");
+    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || kind->is_read_only();
+    const bool owned_by_users = kind->is_read_only() || is_in_memory(*volume);  // by those of the pod's user namespace
+    const bool id_mapped = has_own_users(pod) && !owned_by_users;
+    const bool made_by_node = sub_path.empty() && kind->has_mount_points_made();
     std::vector<std::string> options;
     if (find(*volume, "local")) options = TRY(directory_options(*volume));
     mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,

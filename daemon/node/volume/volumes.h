@@ -36,7 +36,6 @@ struct PayloadSources {
 // The content of a configMap, secret, downwardAPI or projected volume. Errors: not_found (with the message for the event),
 // invalid, unsupported.
 Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources);
-bool is_payload_volume(const json::value& volume);
 
 // Creates mount points inside volumes that the container may not be able to write to. They stay when the volume's files are
 // replaced. Errors: errno's.
@@ -107,12 +106,25 @@ class Volumes {
   void clear() const;
 
  private:
-  Result<void> prepare(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
-  Result<void> prepare_payload(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const;
-  Result<void> prepare_empty_dir(const json::value& volume, const PrepareInputs& inputs) const;
+  struct VolumeKind;  // the kinds of volumes that the node has: the table in volumes.cc
+  static const VolumeKind* kind_of(const json::value& volume);
+
+  // Before the first container starts, for volumes of one kind.
+  Result<void> prepare_empty_dir(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_host_path(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_local(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_nfs(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_image(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_payload(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> make_empty_dir(const json::value& volume, const PrepareInputs& inputs) const;
+  Result<void> write_payload_volume(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const;
   Result<void> mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const;
   Result<void> check_host_path(const json::value& volume) const;
-  Result<Fd> open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+  // What containers mount.
+  Result<Fd> open_directory(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+  Result<Fd> open_host_path(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+  Result<Fd> open_local(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+  Result<Fd> open_payload(const json::value& volume, std::string_view name, const PodPaths& paths) const;
   Result<void> set_aside(const Fd& state, const std::string& uid) const;
   void clear(const std::string& name) const;
 
