@@ -168,10 +168,10 @@ void check_containers(const json::value& limit, const json::value& pod, const js
 }
 
 void check_pod(const json::value& limit, const json::value& pod, const json::value* old, std::vector<std::string>& findings) {
-  Asked asked{quota::pod_requests(pod, false), quota::pod_limits(pod, false), {}, {}};
+  Asked asked{quota::pod_requests(view::Pod(pod), false), quota::pod_limits(view::Pod(pod), false), {}, {}};
   if (old)
-    asked.is_change = true, asked.old_requests = quota::pod_requests(*old, false),
-    asked.old_limits = quota::pod_limits(*old, false);
+    asked.is_change = true, asked.old_requests = quota::pod_requests(view::Pod(*old), false),
+    asked.old_limits = quota::pod_limits(view::Pod(*old), false);
   Bounds(limit, asked, findings).check(true);
 }
 

@@ -5,13 +5,14 @@
 namespace coracle::quota {
 namespace {
 
-Amounts pod_sum(const json::value& pod, std::string_view which) {
-  std::string path = "resources." + std::string(which);
+using List = const json::object& (view::ResourceRequirements::*)() const;  // requests or limits
+
+Amounts pod_sum(view::PodSpec pod, List list) {
   Amounts sum, sidecars, init;
-  for (const json::value& container : get_array(pod, "spec.containers")) add(sum, amounts_of(get_object(container, path)));
-  for (const json::value& container : get_array(pod, "spec.initContainers")) {
-    Amounts own = amounts_of(get_object(container, path));
-    if (get_string(container, "restartPolicy") == "Always") {
+  for (view::Container container : pod.containers()) add(sum, amounts_of((container.resources().*list)()));
+  for (view::Container container : pod.init_containers()) {
+    Amounts own = amounts_of((container.resources().*list)());
+    if (container.restart_policy() == "Always") {
       add(sum, own), add(sidecars, own);
     } else {  // beside the sidecars before it; the sidecars' sum is counted once below, because it only grows
       for (auto& [name, amount] : own)
@@ -21,7 +22,7 @@ Amounts pod_sum(const json::value& pod, std::string_view which) {
   }
   raise(init, sidecars);
   raise(sum, init);
-  for (const auto& [name, amount] : amounts_of(get_object(pod, "spec." + path)))
+  for (const auto& [name, amount] : amounts_of((pod.resources().*list)()))
     if (is_pod_level(name)) sum[name] = amount;
   return sum;
 }
@@ -54,16 +55,16 @@ void raise(Amounts& most, const Amounts& other) {
   }
 }
 
-Amounts pod_requests(const json::value& pod, bool with_overhead) {
-  Amounts sum = pod_sum(pod, "requests");
-  if (with_overhead) add(sum, amounts_of(get_object(pod, "spec.overhead")));
+Amounts pod_requests(view::Pod pod, bool with_overhead) {
+  Amounts sum = pod_sum(pod.spec(), &view::ResourceRequirements::requests);
+  if (with_overhead) add(sum, amounts_of(pod.spec().overhead()));
   return sum;
 }
 
-Amounts pod_limits(const json::value& pod, bool with_overhead) {
-  Amounts sum = pod_sum(pod, "limits");
+Amounts pod_limits(view::Pod pod, bool with_overhead) {
+  Amounts sum = pod_sum(pod.spec(), &view::ResourceRequirements::limits);
   if (!with_overhead) return sum;
-  for (const auto& [name, amount] : amounts_of(get_object(pod, "spec.overhead")))
+  for (const auto& [name, amount] : amounts_of(pod.spec().overhead()))
     if (auto limit = sum.find(name); limit != sum.end() && !limit->second.is_zero()) limit->second += amount;
   return sum;
 }

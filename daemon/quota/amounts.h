@@ -10,6 +10,7 @@
 
 #include "runtime/base/json.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::quota {
 
@@ -27,7 +28,7 @@ void raise(Amounts& most, const Amounts& other);  // sets each amount to the lar
 
 // The sum of the containers or the largest init container, whichever is larger; for cpu, memory and hugepages, pod-level
 // resources take precedence. `with_overhead` adds the overhead of the runtime class.
-Amounts pod_requests(const json::value& pod, bool with_overhead);
-Amounts pod_limits(const json::value& pod, bool with_overhead);
+Amounts pod_requests(view::Pod pod, bool with_overhead);
+Amounts pod_limits(view::Pod pod, bool with_overhead);
 
 }  // namespace coracle::quota

@@ -24,7 +24,7 @@ void set_condition(json::value& budget, std::string_view status, std::string_vie
   (*condition)["status"] = status;
   (*condition)["reason"] = reason;
   (*condition)["message"] = message;
-  (*condition)["observedGeneration"] = get_int(budget, "status.observedGeneration");
+  (*condition)["observedGeneration"] = view::PodDisruptionBudget(budget).status().observed_generation();
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ bool covers(const Object& budget, const Object& pod) {
 const json::value* allowed_condition(const json::value& budget) { return find_condition(budget, kType); }
 
 void set_allowed_condition(json::value& budget, WallTime now) {
-  bool allowed = get_int(budget, "status.disruptionsAllowed") > 0;
+  bool allowed = view::PodDisruptionBudget(budget).status().disruptions_allowed() > 0;
   set_condition(budget, allowed ? "True" : "False", allowed ? "SufficientPods" : "InsufficientPods", "", now);
 }
 

@@ -59,15 +59,15 @@ bool is_extended_quota(std::string_view name) {
 
 // ---- pods ----
 
-bool pod_counts(const json::value& pod, WallTime now) {
-  if (is_terminal(view::Pod(pod))) return false;
-  auto deleted = parse_time(get_string(pod, "metadata.deletionTimestamp"));
-  const json::value* grace = find(pod, "metadata.deletionGracePeriodSeconds");
-  if (!deleted || !grace) return true;
-  return now <= *deleted + bounded_seconds(get_int(pod, "metadata.deletionGracePeriodSeconds"));
+bool pod_counts(view::Pod pod, WallTime now) {
+  if (is_terminal(pod)) return false;
+  view::ObjectMeta metadata = pod.metadata();
+  auto deleted = parse_time(metadata.deletion_timestamp());
+  if (!deleted || !metadata.has_deletion_grace_period_seconds()) return true;
+  return now <= *deleted + bounded_seconds(metadata.deletion_grace_period_seconds());
 }
 
-Amounts pod_usage(const json::value& pod, WallTime now) {
+Amounts pod_usage(view::Pod pod, WallTime now) {
   Amounts out{{"count/pods", Quantity::of_count(1)}};
   if (!pod_counts(pod, now)) return out;
   out["pods"] = Quantity::of_count(1);
@@ -84,32 +84,29 @@ Amounts pod_usage(const json::value& pod, WallTime now) {
   return out;
 }
 
-bool best_effort(const json::value& pod) {
-  auto asks = [](const json::value& of) {
-    for (const char* list : {"resources.requests", "resources.limits"})
+bool best_effort(view::PodSpec pod) {
+  auto asks = [](view::ResourceRequirements resources) {
+    for (const json::object* list : {&resources.requests(), &resources.limits()})
       for (const char* name : {"cpu", "memory"}) {
-        Amounts amounts = amounts_of(get_object(of, list));
+        Amounts amounts = amounts_of(*list);
         if (auto found = amounts.find(name); found != amounts.end() && !found->second.is_zero()) return true;
       }
     return false;
   };
-  if (const json::value* spec = find(pod, "spec"); spec && asks(*spec)) return false;
-  for (const char* list : {"spec.containers", "spec.initContainers"})
-    for (const json::value& container : get_array(pod, list))
-      if (asks(container)) return false;
+  if (asks(pod.resources())) return false;
+  for (auto containers : {pod.containers(), pod.init_containers()})
+    for (view::Container container : containers)
+      if (asks(container.resources())) return false;
   return true;
 }
 
-bool crosses_namespaces(const json::value& pod) {
-  auto crosses = [](const json::value& term) {
-    return !get_array(term, "namespaces").empty() || find(term, "namespaceSelector");
-  };
-  for (const char* kind : {"spec.affinity.podAffinity.", "spec.affinity.podAntiAffinity."}) {
-    for (const json::value& term : get_array(pod, std::string(kind) + "requiredDuringSchedulingIgnoredDuringExecution"))
-      if (crosses(term)) return true;
-    for (const json::value& weighted : get_array(pod, std::string(kind) + "preferredDuringSchedulingIgnoredDuringExecution"))
-      if (const json::value* term = find(weighted, "podAffinityTerm"); term && crosses(*term)) return true;
-  }
+template <typename Terms>  // of PodAffinity or PodAntiAffinity
+bool crosses_namespaces(Terms terms) {
+  auto crosses = [](view::PodAffinityTerm term) { return !term.namespaces().empty() || term.has_namespace_selector(); };
+  for (view::PodAffinityTerm term : terms.required_during_scheduling_ignored_during_execution())
+    if (crosses(term)) return true;
+  for (view::WeightedPodAffinityTerm weighted : terms.preferred_during_scheduling_ignored_during_execution())
+    if (crosses(weighted.pod_affinity_term())) return true;
   return false;
 }
 
@@ -117,14 +114,13 @@ bool crosses_namespaces(const json::value& pod) {
 
 struct Scope {
   std::string_view name, op;
-  const json::array* values;
+  view::Range<std::string_view> values;
 };
 
 // `values`: the object's values for the scope; empty: it has none.
 bool selected(const Scope& scope, const std::set<std::string_view>& values) {
   auto listed = [&](std::string_view value) {
-    return std::any_of(scope.values->begin(), scope.values->end(),
-                       [&](const json::value& one) { return one.is_string() && std::string_view(one.get_string()) == value; });
+    return std::find(scope.values.begin(), scope.values.end(), value) != scope.values.end();
   };
   if (scope.op == "Exists") return !values.empty();
   if (scope.op == "DoesNotExist") return values.empty();
@@ -143,32 +139,34 @@ std::set<std::string_view> of_strings(std::initializer_list<std::string_view> al
 bool in_scope(const Kind& kind, const Scope& scope, const json::value& object) {
   if (is_claim(kind)) {
     if (scope.name != "VolumeAttributesClass") return false;
-    return selected(scope, of_strings({get_string(object, "spec.volumeAttributesClassName"),
-                                       get_string(object, "status.currentVolumeAttributesClassName"),
-                                       get_string(object, "status.modifyVolumeStatus.targetVolumeAttributesClassName")}));
+    view::PersistentVolumeClaim claim(object);
+    view::PersistentVolumeClaimStatus status = claim.status();
+    return selected(scope, of_strings({claim.spec().volume_attributes_class_name(), status.current_volume_attributes_class_name(),
+                                       status.modify_volume_status().target_volume_attributes_class_name()}));
   }
   if (!is_pod(kind)) return false;
-  const json::value* deadline = find(object, "spec.activeDeadlineSeconds");
-  bool terminating = deadline && get_int(object, "spec.activeDeadlineSeconds") >= 0;
+  view::PodSpec pod = view::Pod(object).spec();
+  bool terminating = pod.has_active_deadline_seconds() && pod.active_deadline_seconds() >= 0;
   if (scope.name == "Terminating") return terminating;
   if (scope.name == "NotTerminating") return !terminating;
-  if (scope.name == "BestEffort") return best_effort(object);
-  if (scope.name == "NotBestEffort") return !best_effort(object);
-  if (scope.name == "PriorityClass") return selected(scope, of_strings({get_string(object, "spec.priorityClassName")}));
-  if (scope.name == "CrossNamespacePodAffinity") return crosses_namespaces(object);
+  if (scope.name == "BestEffort") return best_effort(pod);
+  if (scope.name == "NotBestEffort") return !best_effort(pod);
+  if (scope.name == "PriorityClass") return selected(scope, of_strings({pod.priority_class_name()}));
+  if (scope.name == "CrossNamespacePodAffinity")
+    return crosses_namespaces(pod.affinity().pod_affinity()) || crosses_namespaces(pod.affinity().pod_anti_affinity());
   return false;
 }
 
 // ---- others ----
 
-Amounts service_usage(const json::value& service) {
-  const json::array& ports = get_array(service, "spec.ports");
-  std::string_view type = get_string(service, "spec.type");
+Amounts service_usage(view::ServiceSpec service) {
+  auto ports = service.ports();
+  std::string_view type = service.type();
   int64_t node_ports = 0;
   if (type == "NodePort" || type == "LoadBalancer") node_ports = int64_t(ports.size());
-  if (type == "LoadBalancer" && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true))
-    node_ports =
-        std::count_if(ports.begin(), ports.end(), [](const json::value& port) { return get_int(port, "nodePort") != 0; });
+  bool only_given = service.has_allocate_load_balancer_node_ports() && !service.allocate_load_balancer_node_ports();
+  if (type == "LoadBalancer" && only_given)
+    node_ports = std::count_if(ports.begin(), ports.end(), [](view::ServicePort port) { return port.node_port() != 0; });
   return {{"count/services", Quantity::of_count(1)},
           {"services", Quantity::of_count(1)},
           {"services.nodeports", Quantity::of_count(node_ports)},
@@ -180,8 +178,8 @@ Amounts claim_usage(const json::value& claim) {
   Amounts out{{"count/persistentvolumeclaims", one}, {"persistentvolumeclaims", one}};
   std::string storage_class = storage_class_of(claim);
   if (!storage_class.empty()) out[storage_class + std::string(kByClass) + "persistentvolumeclaims"] = one;
-  Amounts asked = amounts_of(get_object(claim, "spec.resources.requests")),
-          given = amounts_of(get_object(claim, "status.allocatedResources"));
+  view::PersistentVolumeClaim typed(claim);
+  Amounts asked = amounts_of(typed.spec().resources().requests()), given = amounts_of(typed.status().allocated_resources());
   auto storage = asked.find("storage");
   if (storage == asked.end()) return out;
   if (auto more = given.find("storage"); more != given.end() && storage->second < more->second) storage->second = more->second;
@@ -201,10 +199,10 @@ std::vector<std::string> names_of(const json::object& list) {
 }
 
 std::string storage_class_of(const json::value& claim) {
-  if (const json::value* beta = get_object(claim, "metadata.annotations").if_contains(kClassAnnotation);
-      beta && beta->is_string())
+  view::PersistentVolumeClaim typed(claim);
+  if (const json::value* beta = typed.metadata().annotations().if_contains(kClassAnnotation); beta && beta->is_string())
     return std::string(beta->get_string());
-  return std::string(get_string(claim, "spec.storageClassName"));
+  return std::string(typed.spec().storage_class_name());
 }
 
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names) {
@@ -228,8 +226,8 @@ std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string
 }
 
 Amounts usage_of(const Kind& kind, const json::value& object, WallTime now) {
-  if (is_pod(kind)) return pod_usage(object, now);
-  if (is_service(kind)) return service_usage(object);
+  if (is_pod(kind)) return pod_usage(view::Pod(object), now);
+  if (is_service(kind)) return service_usage(view::Service(object).spec());
   if (is_claim(kind)) return claim_usage(object);
   Amounts out{{count_name(kind), Quantity::of_count(1)}};
   if (has_plain_name(kind)) out[std::string(kind.resource)] = Quantity::of_count(1);
@@ -237,17 +235,16 @@ Amounts usage_of(const Kind& kind, const json::value& object, WallTime now) {
 }
 
 bool in_scopes(const Kind& kind, const json::value& quota, const json::value& object) {
-  static const json::array none;
-  for (const json::value& scope : get_array(quota, "spec.scopes"))
-    if (!scope.is_string() || !in_scope(kind, {scope.get_string(), "Exists", &none}, object)) return false;
-  for (const json::value& term : get_array(quota, "spec.scopeSelector.matchExpressions"))
-    if (!in_scope(kind, {get_string(term, "scopeName"), get_string(term, "operator"), &get_array(term, "values")}, object))
-      return false;
+  view::ResourceQuotaSpec spec = view::ResourceQuota(quota).spec();
+  for (std::string_view scope : spec.scopes())
+    if (!in_scope(kind, {scope, "Exists", {}}, object)) return false;
+  for (view::ScopedResourceSelectorRequirement term : spec.scope_selector().match_expressions())
+    if (!in_scope(kind, {term.scope_name(), term.operator_(), term.values()}, object)) return false;
   return true;
 }
 
 bool matches(const Kind& kind, const json::value& quota, const json::value& object) {
-  return !tracked(kind, names_of(get_object(quota, "status.hard"))).empty() && in_scopes(kind, quota, object);
+  return !tracked(kind, names_of(view::ResourceQuota(quota).status().hard())).empty() && in_scopes(kind, quota, object);
 }
 
 }  // namespace coracle::quota
