@@ -113,20 +113,18 @@ void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
       info.own_claims.push_back(pod.name() + "-" + std::string(volume.name()));
       info.claims.push_back(info.own_claims.back());
     }
-    const json::value& raw = volume.raw();
-    if (const json::value* disk = find(raw, "gcePersistentDisk"))
-      info.disks.push_back({"gce/" + std::string(get_string(*disk, "pdName")), true, get_bool(*disk, "readOnly")});
-    if (const json::value* disk = find(raw, "awsElasticBlockStore"))
-      info.disks.push_back({"ebs/" + std::string(get_string(*disk, "volumeID")), false, false});
-    if (const json::value* disk = find(raw, "iscsi"))
-      info.disks.push_back({"iscsi/" + std::string(get_string(*disk, "iqn")), true, get_bool(*disk, "readOnly")});
-    if (const json::value* disk = find(raw, "rbd")) {
+    if (auto disk = volume.gce_persistent_disk())
+      info.disks.push_back({"gce/" + std::string(disk.pd_name()), true, disk.read_only()});
+    if (auto disk = volume.aws_elastic_block_store())
+      info.disks.push_back({"ebs/" + std::string(disk.volume_id()), false, false});
+    if (auto disk = volume.iscsi()) info.disks.push_back({"iscsi/" + std::string(disk.iqn()), true, disk.read_only()});
+    if (auto disk = volume.rbd()) {
       // Hashed, because an image name may be as long as the list of monitors.
-      std::string_view pool = get_string(*disk, "pool");
-      const std::string image = std::string(pool.empty() ? "rbd" : pool) + "/" + std::string(get_string(*disk, "image"));
+      std::string_view pool = disk.pool();
+      const std::string image = std::string(pool.empty() ? "rbd" : pool) + "/" + std::string(disk.image());
       const std::string of_image = "rbd/" + std::to_string(std::hash<std::string>()(image)) + "/";
-      for (const json::value& monitor : get_array(*disk, "monitors"))
-        info.disks.push_back({of_image + to_text(monitor), true, get_bool(*disk, "readOnly")});
+      for (std::string_view monitor : disk.monitors())
+        info.disks.push_back({of_image + std::string(monitor), true, disk.read_only()});
     }
   }
   std::ranges::stable_sort(info.disks, {}, &Disk::id);

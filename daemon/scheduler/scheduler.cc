@@ -107,7 +107,9 @@ bool may_be_done(Code error) {
 }
 
 bool has_other_images(const Object& before, const Object& after) {
-  return get_array(before.json(), "status.images") != get_array(after.json(), "status.images");
+  auto was = view::Node(before).status().images(), is = view::Node(after).status().images();
+  auto same = [](view::ContainerImage one, view::ContainerImage other) { return one.raw() == other.raw(); };
+  return !std::equal(was.begin(), was.end(), is.begin(), is.end(), same);
 }
 
 uint32_t what_changed(const PodInfoPtr& before, const PodInfo& after) {
@@ -438,7 +440,7 @@ struct Scheduler::State {
         {"status", "True"},
         {"reason", "PreemptionByScheduler"},
         {"message", std::string(framework_of(preemptor)->scheduler_name()) + ": preempting to accommodate a higher priority pod"},
-        {"observedGeneration", get_int(pod->json(), "metadata.generation")},
+        {"observedGeneration", view::Pod(*pod).metadata().generation()},
         {"lastTransitionTime", format_time(clock.now())}};
     if (!write_status(victim.key, victim.uid, {{"conditions", json::array{std::move(condition)}}})) return false;
     DeleteOptions options;
@@ -465,17 +467,16 @@ struct Scheduler::State {
     std::string_view nominated = view::Pod(pod).status().nominated_node_name();
     bool renominated = !decision.post_filter.node.empty() && decision.post_filter.node != nominated;
     bool denominated = decision.post_filter.node.empty() && decision.post_filter.eligible && !nominated.empty();
-    const json::value* present = find_condition(pod.json(), "PodScheduled");
-    bool told =
-        present && get_string(*present, "reason") == "Unschedulable" && get_string(*present, "message") == decision.message;
+    auto present = pod_condition(view::Pod(pod), "PodScheduled");
+    bool told = present && present->reason() == "Unschedulable" && present->message() == decision.message;
     if (told && !renominated && !denominated) return true;
-    bool was_false = present && get_string(*present, "status") == "False" && find(*present, "lastTransitionTime");
-    json::value since = was_false ? *find(*present, "lastTransitionTime") : json::value(format_time(clock.now()));
+    bool was_false = present && present->status() == "False" && present->has_last_transition_time();
+    json::value since = was_false ? json::value(present->last_transition_time()) : json::value(format_time(clock.now()));
     json::object status{{"conditions", json::array{{{"type", "PodScheduled"},
                                                     {"status", "False"},
                                                     {"reason", "Unschedulable"},
                                                     {"message", decision.message},
-                                                    {"observedGeneration", get_int(pod.json(), "metadata.generation")},
+                                                    {"observedGeneration", view::Pod(pod).metadata().generation()},
                                                     {"lastTransitionTime", std::move(since)}}}}};
     if (renominated) status["nominatedNodeName"] = decision.post_filter.node;
     if (denominated) status["nominatedNodeName"] = nullptr;

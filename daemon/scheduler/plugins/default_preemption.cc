@@ -36,9 +36,11 @@ class Budgets {
       bool violates = false;
       ObjectPtr pod = info->object->awake();
       for (const auto& [budget, selector] : of(info->key.ns)) {
-        if (!selector || !selector->matches(*pod) || get_object(budget->json(), "status.disruptedPods").contains(info->key.name))
+        if (!selector || !selector->matches(*pod) ||
+            view::PodDisruptionBudget(*budget).status().disrupted_pods().contains(info->key.name))
           continue;
-        auto one = left.try_emplace(budget->key().text(), get_int(budget->json(), "status.disruptionsAllowed")).first;
+        auto one =
+            left.try_emplace(budget->key().text(), view::PodDisruptionBudget(*budget).status().disruptions_allowed()).first;
         violates |= --one->second < 0;
       }
       out.push_back(violates);

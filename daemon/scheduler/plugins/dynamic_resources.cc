@@ -11,7 +11,7 @@ class DynamicResources : public Plugin {
   std::string_view name() const override { return "DynamicResources"; }
   uint32_t points() const override { return pre_filter_point; }
   Answer pre_filter(CycleState& cycle, Reasons& why) const override {
-    if (get_array(cycle.object->json(), "spec.resourceClaims").empty()) return Answer::skip;
+    if (view::Pod(*cycle.object).spec().resource_claims().empty()) return Answer::skip;
     why.push_back(
         {"cannot allocate all claims: this cluster has no dynamic resource allocation", "", "a pod without resourceClaims"});
     return Answer::unresolvable;

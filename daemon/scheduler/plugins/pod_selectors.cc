@@ -9,7 +9,7 @@ std::optional<LabelSelector> default_selector(const Object& pod, const Lister& l
   for (const ObjectPtr& service : lister.services(pod.ns())) {
     auto selector = lister.selector(*service);
     if (!selector || !selector->matches(pod)) continue;
-    for (const auto& [key, value] : get_object(service->json(), "spec.selector")) labels.insert_or_assign(key, value);
+    for (const auto& [key, value] : view::Service(*service).spec().selector()) labels.insert_or_assign(key, value);
   }
   json::value selector = json::object{};
   if (auto owner = pod.controller()) {

@@ -16,8 +16,8 @@ namespace coracle::scheduler {
 namespace {
 
 bool has_mode(const Object& claim, std::string_view mode) {
-  return std::ranges::any_of(get_array(claim.json(), "spec.accessModes"),
-                             [&](const json::value& one) { return one == json::value(mode); });
+  auto modes = view::PersistentVolumeClaim(claim).spec().access_modes();
+  return std::find(modes.begin(), modes.end(), mode) != modes.end();
 }
 
 class VolumeRestrictions : public Plugin {
@@ -88,7 +88,7 @@ class VolumeRestrictions : public Plugin {
 // ---- the volumes of claims ----
 
 ObjectPtr volume_of(const CycleState& cycle, const Object& claim) {
-  std::string_view name = get_string(claim.json(), "spec.volumeName");
+  std::string_view name = view::PersistentVolumeClaim(claim).spec().volume_name();
   return name.empty() ? nullptr : cycle.lister.volume(std::string(name));
 }
 
@@ -107,11 +107,11 @@ class NodeVolumeLimits : public Plugin {
     add(cycle, *cycle.info, wanted);
     if (wanted.empty()) return Answer::success;
     for (const PodInfoPtr& pod : node.pods) add(cycle, *pod, there);
-    for (const json::value& driver : get_array(csi->json(), "spec.drivers")) {
-      std::string name(get_string(driver, "name"));
-      if (!wanted.contains(name) || !find(driver, "allocatable.count")) continue;
+    for (view::CSINodeDriver driver : view::CSINode(*csi).spec().drivers()) {
+      std::string name(driver.name());
+      if (!wanted.contains(name) || !driver.allocatable().has_count()) continue;
       std::set<std::string>& attached = there[name];
-      size_t before = attached.size(), limit = size_t(get_int(driver, "allocatable.count"));
+      size_t before = attached.size(), limit = size_t(driver.allocatable().count());
       for (const std::string& volume : wanted[name]) attached.insert(volume);
       if (attached.size() == before || attached.size() <= limit) continue;
       if (why)
@@ -133,10 +133,10 @@ class NodeVolumeLimits : public Plugin {
       ObjectPtr claim = cycle.lister.claim({pod.key.ns, name});
       if (!claim) continue;
       if (ObjectPtr volume = volume_of(cycle, *claim)) {
-        std::string_view driver = get_string(volume->json(), "spec.csi.driver");
-        if (!driver.empty()) volumes[std::string(driver)].emplace(get_string(volume->json(), "spec.csi.volumeHandle"));
+        view::CSIPersistentVolumeSource csi = view::PersistentVolume(*volume).spec().csi();
+        if (!csi.driver().empty()) volumes[std::string(csi.driver())].emplace(csi.volume_handle());
       } else if (ObjectPtr storage = cycle.lister.storage_class(volume::class_of(*claim))) {
-        volumes[std::string(get_string(storage->json(), "provisioner"))].insert(claim->key().text());
+        volumes[std::string(view::StorageClass(*storage).provisioner())].insert(claim->key().text());
       }
     }
   }
@@ -198,9 +198,9 @@ class VolumeZone : public Plugin {
 // ---- claims ----
 
 bool node_has_volume(const Object& volume, const NodeInfo& node) {
-  const json::value* required = find(volume.json(), "spec.nodeAffinity.required");
-  if (!required) return true;
-  auto terms = view::NodeSelector(*required).node_selector_terms();
+  view::VolumeNodeAffinity affinity = view::PersistentVolume(volume).spec().node_affinity();
+  if (!affinity.has_required()) return true;
+  auto terms = affinity.required().node_selector_terms();
   return std::any_of(terms.begin(), terms.end(),
                      [&](view::NodeSelectorTerm term) { return placement::node_matches(term, node.labels, node.name); });
 }
@@ -234,19 +234,20 @@ class VolumeBinding : public Plugin {
                       "another name for the pod, or the claim " + name + " gone");
       if (claim->deleting())
         return refuse(why, "persistentvolumeclaim \"" + name + "\" is being deleted", "another claim " + name);
-      if (get_string(claim->json(), "status.phase") == "Lost")
+      view::PersistentVolumeClaim view(*claim);
+      if (view.status().phase() == "Lost")
         return refuse(why,
                       "persistentvolumeclaim \"" + name + "\" bound to non-existent persistentvolume \"" +
-                          std::string(get_string(claim->json(), "spec.volumeName")) + "\"",
+                          std::string(view.spec().volume_name()) + "\"",
                       "its volume");
       if (volume::is_bound(*claim)) {
         ObjectPtr volume = volume_of(cycle, *claim);
         if (volume) state->bound.push_back(std::move(volume));
-        else state->lost.emplace_back(get_string(claim->json(), "spec.volumeName"));
+        else state->lost.emplace_back(view.spec().volume_name());
         continue;
       }
       ObjectPtr storage = cycle.lister.storage_class(volume::class_of(*claim));
-      bool waits = volume::waits_for_consumer(storage.get()) && get_string(claim->json(), "spec.volumeName").empty();
+      bool waits = volume::waits_for_consumer(storage.get()) && view.spec().volume_name().empty();
       if (waits) state->waiting.push_back(std::move(claim));
       else unbound += (unbound.empty() ? "" : ", ") + name;
     }
@@ -353,14 +354,17 @@ class VolumeBinding : public Plugin {
   static bool can_be_made(const CycleState& cycle, const Object& claim, const NodeInfo& node) {
     ObjectPtr storage = cycle.lister.storage_class(volume::class_of(claim));
     if (!storage) return false;
-    std::string_view provisioner = get_string(storage->json(), "provisioner");
+    std::string_view provisioner = view::StorageClass(*storage).provisioner();
     if (provisioner.empty() || provisioner == volume::kNoProvisioner) return false;
-    const json::array& terms = get_array(storage->json(), "allowedTopologies");
-    return terms.empty() || std::ranges::any_of(terms, [&](const json::value& term) {
-             return std::ranges::all_of(get_array(term, "matchLabelExpressions"), [&](const json::value& one) {
-               auto value = label_of(node.labels, get_string(one, "key"));
-               return value && std::ranges::count(get_array(one, "values"), json::value(*value)) > 0;
-             });
+    auto matches = [&](view::TopologySelectorLabelRequirement one) {
+      auto value = label_of(node.labels, one.key());
+      auto values = one.values();
+      return value && std::find(values.begin(), values.end(), *value) != values.end();
+    };
+    auto terms = view::StorageClass(*storage).allowed_topologies();
+    return terms.empty() || std::any_of(terms.begin(), terms.end(), [&](view::TopologySelectorTerm term) {
+             auto all = term.match_label_expressions();
+             return std::all_of(all.begin(), all.end(), matches);
            });
   }
 };
