@@ -31,14 +31,14 @@ Error being_processed(const std::string& budget) {
 
 // Why the budget allows no disruption.
 std::string refusal(const Object& budget) {
-  const json::value& body = budget.json();
-  const json::value* condition = quota::allowed_condition(body);
+  const json::value* condition = quota::allowed_condition(budget.json());
   std::string message(condition ? get_string(*condition, "message") : ""), head = "The disruption budget " + budget.name();
   bool says_no = condition && get_string(*condition, "status") == "False" && !message.empty();
   std::string reason(condition ? get_string(*condition, "reason") : "");
   if (says_no && reason == "SyncFailed")
     return head + " does not allow evicting pods currently because it failed sync: " + message;
-  int64_t desired = get_int(body, "status.desiredHealthy"), current = get_int(body, "status.currentHealthy");
+  view::PodDisruptionBudgetStatus status = view::PodDisruptionBudget(budget).status();
+  int64_t desired = status.desired_healthy(), current = status.current_healthy();
   if (current <= desired)
     return head + " needs " + std::to_string(desired) + " healthy pods and has " + std::to_string(current) + " currently";
   if (says_no) return head + " does not allow evicting pods currently (" + reason + "): " + message;
@@ -48,28 +48,29 @@ std::string refusal(const Object& budget) {
 bool has_ended_or_goes(const Object& pod) { return is_terminal(view::Pod(pod)) || pod.deleting(); }
 
 // The pod does not serve yet or any more: its budget does not count it.
-bool needs_no_budget(const Object& pod) { return has_ended_or_goes(pod) || get_string(pod.json(), "status.phase") == "Pending"; }
+bool needs_no_budget(const Object& pod) { return has_ended_or_goes(pod) || view::Pod(pod).status().phase() == "Pending"; }
 
 // Whether an unhealthy pod may be evicted without charging the budget.
 bool goes_unhealthy(const Object& pod, const Object& budget) {
   if (is_ready(view::Pod(pod))) return false;
-  if (get_string(budget.json(), "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow") return true;
-  int64_t desired = get_int(budget.json(), "status.desiredHealthy");
-  return get_int(budget.json(), "status.currentHealthy") >= desired && desired > 0;
+  view::PodDisruptionBudget view(budget);
+  if (view.spec().unhealthy_pod_eviction_policy() == "AlwaysAllow") return true;
+  int64_t desired = view.status().desired_healthy();
+  return view.status().current_healthy() >= desired && desired > 0;
 }
 
 // The budget, charged with this pod's disruption. Errors: too_many_requests, forbidden.
 Result<json::value> charged(const Object& budget, const std::string& pod, WallTime now) {
-  const json::value& body = budget.json();
-  if (get_int(body, "status.observedGeneration") < get_int(body, "metadata.generation")) return being_processed(budget.name());
+  view::PodDisruptionBudget view(budget);
+  if (view.status().observed_generation() < view.metadata().generation()) return being_processed(budget.name());
   // The name in Kubernetes' message.
   static constexpr Kind kSingular{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudget"};
-  int64_t allowed = get_int(body, "status.disruptionsAllowed");
+  int64_t allowed = view.status().disruptions_allowed();
   if (allowed < 0) return forbidden(kSingular, budget.name(), "pdb disruptions allowed is negative");
-  if (get_object(body, "status.disruptedPods").size() > kDisruptedPodsMax)
+  if (view.status().disrupted_pods().size() > kDisruptedPodsMax)
     return forbidden(kSingular, budget.name(), "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   if (allowed == 0) return would_violate(refusal(budget), 0);
-  json::value out = body;
+  json::value out = budget.json();
   make(out, "status.disruptionsAllowed") = allowed - 1;
   if (allowed == 1) quota::set_allowed_condition(out, now);
   json::value& disrupted = make(out, "status.disruptedPods");
@@ -80,16 +81,17 @@ Result<json::value> charged(const Object& budget, const std::string& pod, WallTi
 
 Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   DeleteOptions options;
-  if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64())
-    options.grace_period_seconds = grace->get_int64();
-  if (const json::value* uid = find(body, "deleteOptions.preconditions.uid")) options.uid = std::string(uid->get_string());
-  options.propagation = get_string(body, "deleteOptions.propagationPolicy");
-  if (const json::value* revision = find(body, "deleteOptions.preconditions.resourceVersion"))
-    options.revision = parse_number<Revision>(revision->get_string()).value_or(0);  // an invalid revision matches no object
-  for (const json::value& value : get_array(body, "deleteOptions.dryRun")) {
-    if (value != json::value("All"))
+  view::DeleteOptions given = view::Eviction(body).delete_options();
+  view::Preconditions preconditions = given.preconditions();
+  if (given.has_grace_period_seconds()) options.grace_period_seconds = given.grace_period_seconds();
+  if (preconditions.has_uid()) options.uid = std::string(preconditions.uid());
+  options.propagation = given.propagation_policy();
+  if (preconditions.has_resource_version())  // an invalid revision matches no object
+    options.revision = parse_number<Revision>(preconditions.resource_version()).value_or(0);
+  for (std::string_view value : given.dry_run()) {
+    if (value != "All")
       return invalid({"meta.k8s.io", "v1", "DeleteOptions", {}}, "",
-                     {not_supported("deleteOptions.dryRun", to_text(*find(body, "deleteOptions.dryRun")), {"All"})});
+                     {not_supported("deleteOptions.dryRun", to_text(*find(given.raw(), "dryRun")), {"All"})});
     writer.dry_run = true;
   }
   return options;

@@ -772,8 +772,9 @@ Result<json::value> Registry::create_subresource(const Kind& kind, const Key& ke
 }
 
 Result<json::value> Registry::bind(const Key& key, const json::value& body, const Writer& writer) {
-  std::string node(get_string(body, "target.name")), uid(get_string(body, "metadata.uid")), revision = given_revision(body);
-  std::string_view target_kind = get_string(body, "target.kind");
+  view::Binding binding(body);
+  std::string node(binding.target().name()), uid(binding.metadata().uid()), revision = given_revision(body);
+  std::string_view target_kind = binding.target().kind();
   if (node.empty()) return invalid({"", "v1", "Binding", "bindings"}, key.name, {required("target.name")});
   if (!target_kind.empty() && target_kind != "Node" && target_kind != "Minion")
     return invalid({"", "v1", "Binding", "bindings"}, key.name,
@@ -789,7 +790,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
         if (!revision.empty() && revision != std::to_string(pod.revision())) return stale_conflict(kPod, key.name);
         if (pod.deleting())
           return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
-        std::string has(get_string(pod.json(), "spec.nodeName"));
+        std::string has(view::Pod(pod).spec().node_name());
         if (!has.empty()) return conflict(kPod, key.name, "pod " + key.name + " is already assigned to node \"" + has + "\"");
         json::value out = pod.json();
         make(out, "spec.nodeName") = node;
@@ -798,12 +799,12 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
         json::object scheduled{{"type", "PodScheduled"},
                                {"status", "True"},
                                {"lastTransitionTime", format_time(clock_.now())},
-                               {"observedGeneration", get_int(out, "metadata.generation")}};
+                               {"observedGeneration", view::Pod(pod).metadata().generation()}};
         auto& all = conditions.get_array();
         auto there = std::find_if(all.begin(), all.end(), [](const auto& c) { return get_string(c, "type") == "PodScheduled"; });
         if (there == all.end()) all.push_back(std::move(scheduled));
         else *there = std::move(scheduled);
-        for (const auto& [name, value] : get_object(body, "metadata.annotations")) {
+        for (const auto& [name, value] : binding.metadata().annotations()) {
           json::value& annotations = metadata_of(out)["annotations"];
           if (!annotations.is_object()) annotations.emplace_object();
           annotations.get_object()[name] = value;

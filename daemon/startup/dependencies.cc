@@ -67,8 +67,8 @@ LabelSelector pods_of(const Object& owner) {
 
 // The number of ready pods that make it available.
 int64_t wanted_pods(const Object& owner) {
-  const json::value& json = owner.json();
-  if (owner.kind() == kDaemonSet) return get_int(json, "status.desiredNumberScheduled");
+  if (owner.kind() == kDaemonSet) return view::DaemonSet(owner).status().desired_number_scheduled();
+  const json::value& json = owner.json();  // of several kinds
   int64_t replicas = get_int(json, "spec.replicas", 1);
   if (!(owner.kind() == kDeployment)) return replicas;
   int64_t spare = scaled(find(json, "spec.strategy.rollingUpdate.maxUnavailable"), replicas, false, replicas / 4);
@@ -80,7 +80,7 @@ bool says_available(const Object& owner) {
   const json::value& json = owner.json();
   if (get_int(json, "status.observedGeneration") < get_int(json, "metadata.generation")) return false;
   if (owner.kind() == kDeployment) return has_true_condition(owner.json(), "Available");
-  if (owner.kind() == kDaemonSet) return get_int(json, "status.numberAvailable") >= wanted_pods(owner);
+  if (owner.kind() == kDaemonSet) return view::DaemonSet(owner).status().number_available() >= wanted_pods(owner);
   return get_int(json, "status.availableReplicas") >= wanted_pods(owner);
 }
 
@@ -182,8 +182,9 @@ class DependencyCache::Observed {
     return *dependency.kind == kService ? unmet_of_service(*object) : unmet_of_owner(*object);
   }
   std::string unmet_of_service(const Object& service) {
-    if (get_string(service.json(), "spec.type") == "ExternalName") return {};
-    bool selects = !get_object(service.json(), "spec.selector").empty();
+    view::ServiceSpec spec = view::Service(service).spec();
+    if (spec.type() == "ExternalName") return {};
+    bool selects = !spec.selector().empty();
     bool served = selects ? count_ready(service) > 0 : lister_.has_ready_endpoints(service.key());
     return served ? "" : "no ready endpoints";
   }
