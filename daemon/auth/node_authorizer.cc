@@ -9,6 +9,7 @@
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
+#include "store/schema/views.h"
 
 namespace coracle::auth {
 namespace {
@@ -27,71 +28,64 @@ bool selects(const Attributes& asked, std::string_view field, const std::string&
   return selector && selector->required(field) == std::optional<std::string_view>(value);
 }
 
-bool names_it(const json::value& object, std::string_view path, const std::string& name) {
-  return get_string(object, path) == name;
+// `refers`: of a variable's value and of an envFrom entry.
+template <typename Refers>
+bool any_container_refers(view::PodSpec pod, Refers refers) {
+  auto one = [&](auto container) {
+    for (view::EnvVar variable : container.env())
+      if (refers(variable.value_from(), view::EnvFromSource())) return true;
+    for (view::EnvFromSource source : container.env_from())
+      if (refers(view::EnvVarSource(), source)) return true;
+    return false;
+  };
+  auto any = [&](auto containers) { return std::any_of(containers.begin(), containers.end(), one); };
+  return any(pod.containers()) || any(pod.init_containers()) || any(pod.ephemeral_containers());
 }
 
-bool container_refers(const json::value& container, std::string_view from_key, std::string_view from_source,
-                      const std::string& name) {
-  for (const json::value& variable : get_array(container, "env"))
-    if (names_it(variable, "valueFrom." + std::string(from_key) + ".name", name)) return true;
-  for (const json::value& source : get_array(container, "envFrom"))
-    if (names_it(source, std::string(from_source) + ".name", name)) return true;
-  return false;
-}
-
-bool any_container_refers(const json::value& pod, std::string_view from_key, std::string_view from_source,
-                          const std::string& name) {
-  for (std::string_view list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
-    for (const json::value& container : get_array(pod, list))
-      if (container_refers(container, from_key, from_source, name)) return true;
-  return false;
-}
-
-bool refers_to_secret(const json::value& pod, const std::string& name) {
-  for (const json::value& pull : get_array(pod, "spec.imagePullSecrets"))
-    if (names_it(pull, "name", name)) return true;
-  for (const json::value& volume : get_array(pod, "spec.volumes")) {
-    if (names_it(volume, "secret.secretName", name)) return true;
-    for (std::string_view driver : {"azureFile.secretName", "cephfs.secretRef.name", "cinder.secretRef.name",
-                                    "flexVolume.secretRef.name", "rbd.secretRef.name", "scaleIO.secretRef.name",
-                                    "iscsi.secretRef.name", "storageos.secretRef.name", "csi.nodePublishSecretRef.name"})
-      if (names_it(volume, driver, name)) return true;
-    for (const json::value& source : get_array(volume, "projected.sources"))
-      if (names_it(source, "secret.name", name)) return true;
+bool refers_to_secret(view::PodSpec pod, std::string_view name) {
+  for (view::LocalObjectReference pull : pod.image_pull_secrets())
+    if (pull.name() == name) return true;
+  for (view::Volume volume : pod.volumes()) {
+    for (std::string_view named :
+         {volume.secret().secret_name(), volume.azure_file().secret_name(), volume.cephfs().secret_ref().name(),
+          volume.cinder().secret_ref().name(), volume.flex_volume().secret_ref().name(), volume.rbd().secret_ref().name(),
+          volume.scale_io().secret_ref().name(), volume.iscsi().secret_ref().name(), volume.storageos().secret_ref().name(),
+          volume.csi().node_publish_secret_ref().name()})
+      if (named == name) return true;
+    for (view::VolumeProjection source : volume.projected().sources())
+      if (source.secret().name() == name) return true;
   }
-  return any_container_refers(pod, "secretKeyRef", "secretRef", name);
+  return any_container_refers(pod, [&](view::EnvVarSource value, view::EnvFromSource all) {
+    return value.secret_key_ref().name() == name || all.secret_ref().name() == name;
+  });
 }
 
-bool refers_to_config_map(const json::value& pod, const std::string& name) {
-  for (const json::value& volume : get_array(pod, "spec.volumes")) {
-    if (names_it(volume, "configMap.name", name)) return true;
-    for (const json::value& source : get_array(volume, "projected.sources"))
-      if (names_it(source, "configMap.name", name)) return true;
+bool refers_to_config_map(view::PodSpec pod, std::string_view name) {
+  for (view::Volume volume : pod.volumes()) {
+    if (volume.config_map().name() == name) return true;
+    for (view::VolumeProjection source : volume.projected().sources())
+      if (source.config_map().name() == name) return true;
   }
-  return any_container_refers(pod, "configMapKeyRef", "configMapRef", name);
+  return any_container_refers(pod, [&](view::EnvVarSource value, view::EnvFromSource all) {
+    return value.config_map_key_ref().name() == name || all.config_map_ref().name() == name;
+  });
 }
 
-bool refers_to_claim(const json::value& pod, const std::string& name) {
-  for (const json::value& volume : get_array(pod, "spec.volumes")) {
-    if (names_it(volume, "persistentVolumeClaim.claimName", name)) return true;
-    std::string own = std::string(get_string(pod, "metadata.name")) + "-" + std::string(get_string(volume, "name"));
-    if (volume.is_object() && volume.get_object().contains("ephemeral") && own == name) return true;
+bool refers_to_claim(view::Pod pod, std::string_view name) {
+  for (view::Volume volume : pod.spec().volumes()) {
+    if (volume.persistent_volume_claim().claim_name() == name) return true;
+    std::string own = std::string(pod.metadata().name()) + "-" + std::string(volume.name());
+    if (volume.has_ephemeral() && own == name) return true;
   }
   return false;
 }
 
-bool refers_to_resource_claim(const json::value& pod, const std::string& name) {
-  for (const json::value& claim : get_array(pod, "spec.resourceClaims"))
-    if (names_it(claim, "resourceClaimName", name)) return true;
-  for (const json::value& claim : get_array(pod, "status.resourceClaimStatuses"))
-    if (names_it(claim, "resourceClaimName", name)) return true;
+bool refers_to_resource_claim(view::Pod pod, std::string_view name) {
+  for (view::PodResourceClaim claim : pod.spec().resource_claims())
+    if (claim.resource_claim_name() == name) return true;
+  for (view::PodResourceClaimStatus claim : pod.status().resource_claim_statuses())
+    if (claim.resource_claim_name() == name) return true;
   return false;
-}
-
-bool runs_as(const json::value& pod, const std::string& account) {
-  std::string_view named = get_string(pod, "spec.serviceAccountName");
-  return named == account;
 }
 
 }  // namespace
@@ -108,21 +102,21 @@ bool NodeAuthorizer::related(const std::string& node, const Attributes& asked) c
   request.options.field_selector = "spec.nodeName=" + node;
   auto page = registry_.list(kPod, request);
   if (!page) return false;
-  for (const ObjectPtr& pod : page->items) {
-    const json::value& body = pod->json();
-    if (asked.resource == "pods" && pod->name() == asked.name) return true;
-    if (is_mirror(view::Pod(body))) continue;
-    if (asked.resource == "secrets" && refers_to_secret(body, asked.name)) return true;
-    if (asked.resource == "configmaps" && refers_to_config_map(body, asked.name)) return true;
-    if (asked.resource == "persistentvolumeclaims" && refers_to_claim(body, asked.name)) return true;
-    if (asked.resource == "resourceclaims" && refers_to_resource_claim(body, asked.name)) return true;
-    if (asked.resource == "serviceaccounts" && runs_as(body, asked.name)) return true;
+  for (const ObjectPtr& object : page->items) {
+    view::Pod pod(*object);
+    if (asked.resource == "pods" && object->name() == asked.name) return true;
+    if (is_mirror(pod)) continue;
+    if (asked.resource == "secrets" && refers_to_secret(pod.spec(), asked.name)) return true;
+    if (asked.resource == "configmaps" && refers_to_config_map(pod.spec(), asked.name)) return true;
+    if (asked.resource == "persistentvolumeclaims" && refers_to_claim(pod, asked.name)) return true;
+    if (asked.resource == "resourceclaims" && refers_to_resource_claim(pod, asked.name)) return true;
+    if (asked.resource == "serviceaccounts" && pod.spec().service_account_name() == asked.name) return true;
     if (asked.resource != "persistentvolumes") continue;
-    for (const json::value& volume : get_array(body, "spec.volumes")) {
-      std::string name(get_string(volume, "persistentVolumeClaim.claimName"));
+    for (view::Volume volume : pod.spec().volumes()) {
+      std::string name(volume.persistent_volume_claim().claim_name());
       if (name.empty()) continue;
-      auto claim = registry_.get(kPersistentVolumeClaim, {pod->ns(), name});
-      if (claim && names_it((*claim)->json(), "spec.volumeName", asked.name)) return true;
+      auto claim = registry_.get(kPersistentVolumeClaim, {object->ns(), name});
+      if (claim && view::PersistentVolumeClaim(**claim).spec().volume_name() == asked.name) return true;
     }
   }
   return false;
@@ -157,7 +151,7 @@ NodeDecision NodeAuthorizer::of_resource(const std::string& node, const Attribut
     if (asked.verb != "get") return no("can only get individual resources of this type");
     if (!asked.subresource.empty()) return no("cannot get subresource");
     auto found = registry_.get(kVolumeAttachment, {"", asked.name});
-    if (found && names_it((*found)->json(), "spec.nodeName", node)) return kAllowed;
+    if (found && view::VolumeAttachment(**found).spec().node_name() == node) return kAllowed;
     return no("no relationship found between node '" + node + "' and this object");
   }
   if (asked.group.empty() && resource == "serviceaccounts") {
@@ -189,7 +183,7 @@ NodeDecision NodeAuthorizer::of_resource(const std::string& node, const Attribut
                  ? kAllowed
                  : no("can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
     auto found = registry_.get(kResourceSlice, {"", asked.name});
-    if (found && names_it((*found)->json(), "spec.nodeName", node)) return kAllowed;
+    if (found && view::ResourceSlice(**found).spec().node_name() == node) return kAllowed;
     return no("no relationship found between node '" + node + "' and this object");
   }
   if (asked.group.empty() && resource == "nodes") {

@@ -51,7 +51,7 @@ FlowController::~FlowController() = default;
 
 void FlowController::set_rules(const FlowRules& rules) {
   auto schemas = std::make_shared<std::vector<SchemaRule>>();
-  for (const json::value& object : rules.schemas) schemas->emplace_back(object);
+  for (const json::value& object : rules.schemas) schemas->emplace_back(view::FlowSchema(object));
   std::lock_guard lock(mutex_);
   SteadyTime now = clock_.steady();
   for (const auto& level : levels_) level->gone = true;

@@ -12,12 +12,7 @@ constexpr int64_t kPrecedence = 1000, kShares = 30, kQueues = 64, kHandSize = 8,
 constexpr int64_t kMost = 1'000'000;
 constexpr std::string_view kCatchAll = "catch-all";
 
-std::vector<std::string> words(const json::value& value, std::string_view path) {
-  std::vector<std::string> out;
-  for (const json::value& word : get_array(value, path))
-    if (word.is_string()) out.emplace_back(word.get_string());
-  return out;
-}
+std::vector<std::string> words(view::Range<std::string_view> texts) { return {texts.begin(), texts.end()}; }
 
 bool covers_word(const std::vector<std::string>& listed, std::string_view what) {
   return std::any_of(listed.begin(), listed.end(), [&](const std::string& one) { return one == "*" || one == what; });
@@ -34,46 +29,52 @@ bool covers_path(const std::vector<std::string>& urls, std::string_view path) {
   });
 }
 
-int bounded(const json::value& object, std::string_view path, int64_t otherwise, int64_t least, int64_t most) {
-  return int(std::clamp(get_int(object, path, otherwise), least, most));
+int bounded(bool given, int64_t value, int64_t otherwise, int64_t least, int64_t most) {
+  return int(std::clamp(given ? value : otherwise, least, most));
 }
 
 }  // namespace
 
 LevelRule read_level(const json::value& object) {
   LevelRule level;
-  level.name = get_string(object, "metadata.name");
-  level.uid = get_string(object, "metadata.uid");
-  bool exempt = get_string(object, "spec.type") == "Exempt";
-  std::string part = exempt ? "spec.exempt." : "spec.limited.";
-  level.shares.exempt = level.queues.unlimited = exempt;
-  level.shares.shares = bounded(object, part + "nominalConcurrencyShares", exempt ? 0 : kShares, 0, kMost);
-  level.shares.lendable_percent = bounded(object, part + "lendablePercent", 0, 0, 100);
-  if (const json::value* percent = find(object, "spec.limited.borrowingLimitPercent"); percent && !percent->is_null())
-    level.shares.borrowing_percent = bounded(object, "spec.limited.borrowingLimitPercent", 0, 0, kMost);
-  if (get_string(object, "spec.limited.limitResponse.type") != "Queue") return level;
-  constexpr std::string_view kQueuing = "spec.limited.limitResponse.queuing.";
-  level.queues.queues = bounded(object, std::string(kQueuing) + "queues", kQueues, 1, kMost);
-  level.queues.hand_size = bounded(object, std::string(kQueuing) + "handSize", kHandSize, 1, level.queues.queues);
-  level.queues.length_limit = bounded(object, std::string(kQueuing) + "queueLengthLimit", kQueueLength, 1, kMost);
+  view::PriorityLevelConfiguration view(object);
+  level.name = view.metadata().name();
+  level.uid = view.metadata().uid();
+  view::ExemptPriorityLevelConfiguration exempt = view.spec().exempt();
+  view::LimitedPriorityLevelConfiguration limited = view.spec().limited();
+  if (view.spec().type() == "Exempt") {
+    level.shares.exempt = level.queues.unlimited = true;
+    level.shares.shares = bounded(exempt.has_nominal_concurrency_shares(), exempt.nominal_concurrency_shares(), 0, 0, kMost);
+    level.shares.lendable_percent = bounded(exempt.has_lendable_percent(), exempt.lendable_percent(), 0, 0, 100);
+  } else {
+    level.shares.shares =
+        bounded(limited.has_nominal_concurrency_shares(), limited.nominal_concurrency_shares(), kShares, 0, kMost);
+    level.shares.lendable_percent = bounded(limited.has_lendable_percent(), limited.lendable_percent(), 0, 0, 100);
+  }
+  if (limited.has_borrowing_limit_percent())
+    level.shares.borrowing_percent = bounded(true, limited.borrowing_limit_percent(), 0, 0, kMost);
+  if (limited.limit_response().type() != "Queue") return level;
+  view::QueuingConfiguration queuing = limited.limit_response().queuing();
+  level.queues.queues = bounded(queuing.has_queues(), queuing.queues(), kQueues, 1, kMost);
+  level.queues.hand_size = bounded(queuing.has_hand_size(), queuing.hand_size(), kHandSize, 1, level.queues.queues);
+  level.queues.length_limit = bounded(queuing.has_queue_length_limit(), queuing.queue_length_limit(), kQueueLength, 1, kMost);
   return level;
 }
 
-SchemaRule::SchemaRule(const json::value& object)
-    : name(get_string(object, "metadata.name")),
-      uid(get_string(object, "metadata.uid")),
-      level(get_string(object, "spec.priorityLevelConfiguration.name")),
-      precedence_(get_int(object, "spec.matchingPrecedence", kPrecedence)),
-      method_(get_string(object, "spec.distinguisherMethod.type")) {
-  for (const json::value& entry : get_array(object, "spec.rules")) {
+SchemaRule::SchemaRule(view::FlowSchema schema)
+    : name(schema.metadata().name()),
+      uid(schema.metadata().uid()),
+      level(schema.spec().priority_level_configuration().name()),
+      precedence_(schema.spec().has_matching_precedence() ? schema.spec().matching_precedence() : kPrecedence),
+      method_(schema.spec().distinguisher_method().type()) {
+  for (view::PolicyRulesWithSubjects entry : schema.spec().rules()) {
     Rule rule;
-    for (const json::value& subject : get_array(entry, "subjects")) rule.subjects.push_back(read_subject(subject));
-    for (const json::value& one : get_array(entry, "resourceRules")) {
-      rule.resources.push_back({words(one, "verbs"), words(one, "apiGroups"), words(one, "resources"), words(one, "namespaces"),
-                                get_bool(one, "clusterScope")});
-    }
-    for (const json::value& one : get_array(entry, "nonResourceRules"))
-      rule.paths.push_back({words(one, "verbs"), words(one, "nonResourceURLs")});
+    for (view::FlowcontrolSubject subject : entry.subjects()) rule.subjects.push_back(read_subject(subject));
+    for (view::ResourcePolicyRule one : entry.resource_rules())
+      rule.resources.push_back(
+          {words(one.verbs()), words(one.api_groups()), words(one.resources()), words(one.namespaces()), one.cluster_scope()});
+    for (view::NonResourcePolicyRule one : entry.non_resource_rules())
+      rule.paths.push_back({words(one.verbs()), words(one.non_resource_urls())});
     rules_.push_back(std::move(rule));
   }
 }
@@ -82,16 +83,16 @@ bool SchemaRule::operator<(const SchemaRule& other) const {
   return std::tie(precedence_, name) < std::tie(other.precedence_, other.name);
 }
 
-SchemaRule::Subject SchemaRule::read_subject(const json::value& from) {
+SchemaRule::Subject SchemaRule::read_subject(view::FlowcontrolSubject from) {
   using Of = Subject::Of;
-  std::string_view kind = get_string(from, "kind");
+  std::string_view kind = from.kind();
   if (kind == "User" || kind == "Group") {
-    std::string name(get_string(from, kind == "User" ? "user.name" : "group.name"));
+    std::string name(kind == "User" ? from.user().name() : from.group().name());
     return {name == "*" ? Of::everybody : kind == "User" ? Of::user : Of::group, name};
   }
   if (kind != "ServiceAccount") return {};
-  std::string accounts = "system:serviceaccount:" + std::string(get_string(from, "serviceAccount.namespace")) + ":";
-  std::string_view name = get_string(from, "serviceAccount.name");
+  std::string accounts = "system:serviceaccount:" + std::string(from.service_account().namespace_()) + ":";
+  std::string_view name = from.service_account().name();
   if (name == "*") return {Of::accounts, accounts};
   return {Of::user, accounts + std::string(name)};
 }

@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "store/object/user.h"
 #include "daemon/auth/attributes.h"
 #include "daemon/flowcontrol/queue_set.h"
 #include "daemon/flowcontrol/shares.h"
 #include "runtime/base/json.h"
+#include "store/object/user.h"
+#include "store/schema/views.h"
 
 namespace coracle::flowcontrol {
 
@@ -31,7 +32,7 @@ LevelRule read_level(const json::value& object);
 
 class SchemaRule {
  public:
-  explicit SchemaRule(const json::value& object);
+  explicit SchemaRule(view::FlowSchema schema);
 
   bool matches(const User& user, const auth::Attributes& asked) const;
   std::string distinguisher(const User& user, const auth::Attributes& asked) const;
@@ -48,7 +49,7 @@ class SchemaRule {
     std::string name;  // of the user or group; or the prefix of the service accounts' names in a namespace
     bool is(const User& user) const;
   };
-  static Subject read_subject(const json::value& from);
+  static Subject read_subject(view::FlowcontrolSubject from);
   struct Resources {
     std::vector<std::string> verbs, groups, resources, namespaces;
     bool cluster_scope = false;

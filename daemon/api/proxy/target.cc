@@ -12,6 +12,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::api {
 namespace {
@@ -42,38 +43,34 @@ Result<Target> checked(const Kind& kind, const std::string& id, const AskedName&
   return *std::move(target);
 }
 
-std::string first_port(const json::value& pod) {
-  for (const json::value& container : get_array(pod, "spec.containers")) {
-    const json::array& ports = get_array(container, "ports");
-    if (!ports.empty()) return std::to_string(get_int(ports[0], "containerPort"));
-  }
+std::string first_port(view::Pod pod) {
+  for (view::Container container : pod.spec().containers())
+    if (!container.ports().empty()) return std::to_string(container.ports()[0].container_port());
   return {};
 }
 
-bool has_address(const json::value& pod, std::string_view address) {
-  const json::array& all = get_array(pod, "status.podIPs");
-  return std::any_of(all.begin(), all.end(), [&](const json::value& one) { return get_string(one, "ip") == address; });
+bool has_address(view::Pod pod, std::string_view address) {
+  auto all = pod.status().pod_ips();
+  return std::any_of(all.begin(), all.end(), [&](view::PodIP one) { return one.ip() == address; });
 }
 
 // The name of the service port with the requested number, or the requested name.
-Result<std::string> port_name(const json::value& service, const AskedName& asked) {
+Result<std::string> port_name(view::Service service, const AskedName& asked) {
   auto number = parse_number<int64_t>(asked.port);
   if (!number) return asked.port;
-  for (const json::value& port : get_array(service, "spec.ports"))
-    if (get_int(port, "port") == *number) return std::string(get_string(port, "name"));
+  for (view::ServicePort port : service.spec().ports())
+    if (port.port() == *number) return std::string(port.name());
   return Error(Code::unavailable, "no service port " + std::to_string(*number) + " found for service " + quoted(asked.name));
 }
 
 // Whether the endpoint is ready and its address is that of a pod of this namespace, so that write access to EndpointSlices gives
 // no access to other addresses.
-bool is_of_a_pod(const registry::Registry& registry, const std::string& ns, const json::value& endpoint) {
-  const json::value* ready = find(endpoint, "conditions.ready");
-  if (ready && ready->is_bool() && !ready->get_bool()) return false;
-  const json::array& addresses = get_array(endpoint, "addresses");
-  std::string name(get_string(endpoint, "targetRef.name"));
-  if (addresses.empty() || name.empty() || get_string(endpoint, "targetRef.namespace") != ns) return false;
+bool is_of_a_pod(const registry::Registry& registry, const std::string& ns, view::Endpoint endpoint) {
+  if (endpoint.conditions().has_ready() && !endpoint.conditions().ready()) return false;
+  std::string name(endpoint.target_ref().name());
+  if (endpoint.addresses().empty() || name.empty() || endpoint.target_ref().namespace_() != ns) return false;
   auto pod = registry.get(kPod, {ns, name});
-  return pod && has_address((*pod)->json(), addresses[0].get_string());
+  return pod && has_address(view::Pod(**pod), endpoint.addresses()[0]);
 }
 
 struct Backend {
@@ -83,13 +80,13 @@ struct Backend {
 // A random endpoint of the slice.
 std::optional<Backend> backend_in(const registry::Registry& registry, const Object& slice, const std::string& port,
                                   uint32_t random) {
-  const json::array& endpoints = get_array(slice.json(), "endpoints");
-  for (const json::value& offered : get_array(slice.json(), "ports")) {
-    if (get_string(offered, "name") != port || get_int(offered, "port") <= 0) continue;
+  auto endpoints = view::EndpointSlice(slice).endpoints();
+  for (view::DiscoveryEndpointPort offered : view::EndpointSlice(slice).ports()) {
+    if (offered.name() != port || offered.port() <= 0) continue;
     for (size_t i = 0; i < endpoints.size(); i++) {
-      const json::value& endpoint = endpoints[(i + random) % endpoints.size()];
+      view::Endpoint endpoint = endpoints[(i + random) % endpoints.size()];
       if (!is_of_a_pod(registry, slice.ns(), endpoint)) continue;
-      return Backend{std::string(get_array(endpoint, "addresses")[0].get_string()), std::to_string(get_int(offered, "port"))};
+      return Backend{std::string(endpoint.addresses()[0]), std::to_string(offered.port())};
     }
   }
   return std::nullopt;
@@ -100,30 +97,29 @@ Result<std::vector<ObjectPtr>> slices_of(registry::Registry& registry, const Obj
   engine::ListOptions options;
   options.ns = service.ns();
   options.matches = [name = service.name()](const Object& slice) {
-    const json::value* labels = find(slice.json(), "metadata.labels");
-    const json::value* label = labels && labels->is_object() ? labels->get_object().if_contains(kServiceNameLabel) : nullptr;
+    const json::value* label = slice.labels().if_contains(kServiceNameLabel);
     return label && label->is_string() && label->get_string() == name;
   };
   engine::ListPage page = TRY(registry.engine().list(kEndpointSlice, options));
   std::shuffle(page.items.begin(), page.items.end(), random);
-  const json::array& families = get_array(service.json(), "spec.ipFamilies");
-  std::string preferred = families.empty() ? std::string("IPv4") : std::string(families[0].get_string());
+  auto families = view::Service(service).spec().ip_families();
+  std::string preferred(families.empty() ? std::string_view("IPv4") : families[0]);
   std::stable_partition(page.items.begin(), page.items.end(),
-                        [&](const ObjectPtr& slice) { return get_string(slice->json(), "addressType") == preferred; });
+                        [&](const ObjectPtr& slice) { return view::EndpointSlice(*slice).address_type() == preferred; });
   return std::move(page.items);
 }
 
 Result<Target> pod_target(const registry::Registry& registry, const std::string& ns, const std::string& id,
                           const AskedName& asked) {
   ObjectPtr pod = TRY(registry.get(kPod, {ns, asked.name}));
-  std::string address(get_string(pod->json(), "status.podIP"));
-  return checked(kPod, id, asked, address, asked.port.empty() ? first_port(pod->json()) : asked.port);
+  std::string address(view::Pod(*pod).status().pod_ip());
+  return checked(kPod, id, asked, address, asked.port.empty() ? first_port(view::Pod(*pod)) : asked.port);
 }
 
 Result<Target> service_target(registry::Registry& registry, const std::string& ns, const std::string& id,
                               const AskedName& asked) {
   ObjectPtr service = TRY(registry.get(kService, {ns, asked.name}));
-  std::string port = TRY(port_name(service->json(), asked));
+  std::string port = TRY(port_name(view::Service(*service), asked));
   std::minstd_rand random(random_below(UINT32_MAX));
   std::vector<ObjectPtr> slices = TRY(slices_of(registry, *service, random));
   for (const ObjectPtr& slice : slices)
@@ -135,13 +131,13 @@ Result<Target> service_target(registry::Registry& registry, const std::string& n
 // Without a port the target is the node's kubelet, with TLS.
 Result<Target> node_target(const registry::Registry& registry, const std::string& id, AskedName asked) {
   ObjectPtr node = TRY(registry.get(kNode, {"", asked.name}));
-  int64_t agent = get_int(node->json(), "status.daemonEndpoints.kubeletEndpoint.Port");
+  view::NodeStatus status = view::Node(*node).status();
+  int64_t agent = status.daemon_endpoints().kubelet_endpoint().port();
   std::string agent_port = agent > 0 ? std::to_string(agent) : std::string(kAgentPort);
   if (asked.port.empty() || asked.port == agent_port) asked.scheme = "https", asked.port = agent_port;
   for (std::string_view type : {"InternalIP", "ExternalIP"})
-    for (const json::value& address : get_array(node->json(), "status.addresses"))
-      if (get_string(address, "type") == type)
-        return checked(kNode, id, asked, std::string(get_string(address, "address")), asked.port);
+    for (view::NodeAddress address : status.addresses())
+      if (address.type() == type) return checked(kNode, id, asked, std::string(address.address()), asked.port);
   return storage_error("no preferred addresses found; known addresses: []");
 }
 

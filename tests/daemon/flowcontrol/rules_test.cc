@@ -27,14 +27,15 @@ auth::Attributes at(const std::string& path) {
 
 std::vector<SchemaRule> initial() {
   std::vector<SchemaRule> out;
-  for (const json::value& object : schema::initial_flow_objects(kFlowSchema)) out.emplace_back(object);
+  for (const json::value& object : schema::initial_flow_objects(kFlowSchema)) out.emplace_back(view::FlowSchema(object));
   std::sort(out.begin(), out.end());
   return out;
 }
 
 SchemaRule rule(const std::string& name, const std::string& spec) {
-  return SchemaRule(MUST(
-      parse_json(R"({"metadata":{"name":")" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":"l"},)" + spec + "}}")));
+  json::value object = MUST(
+      parse_json(R"({"metadata":{"name":")" + name + R"("},"spec":{"priorityLevelConfiguration":{"name":"l"},)" + spec + "}}"));
+  return SchemaRule(view::FlowSchema(object));
 }
 
 TEST(FlowRules, the_initial_ones_know_who_is_who) {
