@@ -3,6 +3,8 @@
 #include "ctl/about.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "ctl/auth.h"
 #include "ctl/config.h"
@@ -50,10 +52,20 @@ void explain_fields(const schema::Type& type, size_t indent, bool deep, int dept
   }
 }
 
-Result<int> run_explain(const std::string& path, bool recursive) {
-  std::vector<std::string_view> words = split(path, '.');
+struct ExplainFlags {
+  std::string path, api_version, output = "plaintext";
+  bool recursive = false;
+};
+
+Result<int> run_explain(const ExplainFlags& flags) {
+  if (flags.output != "plaintext" && flags.output != "plaintext-openapiv2")
+    return Error(Code::bad_request, "unrecognized format: " + flags.output + " (plaintext or plaintext-openapiv2)");
+  std::vector<std::string_view> words = split(flags.path, '.');
   const schema::KindInfo* kind = schema::catalog().by_name(words.front());
-  if (!kind) return Error(Code::not_found, "couldn't find resource for " + coracle::quoted(words.front()));
+  if (kind && !flags.api_version.empty()) kind = schema::catalog().by_kind(flags.api_version, kind->kind.kind);
+  if (!kind)
+    return Error(Code::not_found, "couldn't find resource for " + coracle::quoted(words.front()) +
+                                      (flags.api_version.empty() ? "" : " in version " + coracle::quoted(flags.api_version)));
   std::string text = (kind->kind.group.empty() ? "" : "GROUP:      " + std::string(kind->kind.group) + "\n") +
                      "KIND:       " + std::string(kind->kind.kind) + "\nVERSION:    " + std::string(kind->kind.version) + "\n\n";
   const schema::Type* type = &kind->type();
@@ -73,7 +85,7 @@ Result<int> run_explain(const std::string& path, bool recursive) {
     }
   if (type) {
     text += "\nFIELDS:\n";
-    explain_fields(*type, 2, recursive, 0, text);
+    explain_fields(*type, 2, flags.recursive, 0, text);
   }
   out(text);
   return 0;
@@ -81,31 +93,66 @@ Result<int> run_explain(const std::string& path, bool recursive) {
 
 // ---- version ----
 
+constexpr const char* kGitVersion = "v1.36.1+coracle";  // of the kubectl whose commands and flags these are
+constexpr int kMinorVersion = 36, kSkewMax = 1;
+
+json::object client_version() {
+  return {{"major", "1"}, {"minor", std::to_string(kMinorVersion)}, {"gitVersion", kGitVersion}, {"platform", "linux"}};
+}
+
+// Of "36" or "36+"; nothing of others.
+std::optional<int> minor_of(const json::value& server) {
+  std::string_view text = get_string(server, "minor");
+  return parse_number<int>(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
+void warn_of_skew(const json::value& server) {
+  auto minor = minor_of(server);
+  if (!minor || std::abs(*minor - kMinorVersion) <= kSkewMax) return;
+  std::fprintf(stderr,
+               "WARNING: version difference between client (1.%d) and server (%s.%d) exceeds the supported minor version skew of "
+               "+/-%d\n",
+               kMinorVersion, std::string(get_string(server, "major")).c_str(), *minor, kSkewMax);
+}
+
 Result<int> run_version(Commands& commands, bool client_only, const std::string& output) {
-  json::object versions{{"clientVersion", {{"gitVersion", "v" CORACLE_VERSION}}}};
-  std::string text = "Client Version: " CORACLE_VERSION "\n";
+  if (!output.empty() && output != "json" && output != "yaml")
+    return Error(Code::bad_request, "--output must be 'yaml' or 'json'");
+  json::object versions{{"clientVersion", client_version()}, {"coracleVersion", "v" CORACLE_VERSION}};
+  std::string text = std::string("Client Version: ") + kGitVersion + "\nCoracle Version: v" CORACLE_VERSION "\n";
+  Result<json::value> server = json::value();
   if (!client_only) {
-    Session* session = TRY(commands.session());
-    json::value server = TRY(session->json({.path = "/version"}));
-    text += "Server Version: " + std::string(get_string(server, "gitVersion")) + "\n";
-    versions["serverVersion"] = std::move(server);
+    auto session = commands.session();
+    server = session ? (*session)->json({.path = "/version"}) : Result<json::value>(session.take_error());
+    if (server) text += "Server Version: " + std::string(get_string(*server, "gitVersion")) + "\n";
+    if (server) versions["serverVersion"] = *server;
   }
-  if (output == "json") out(to_pretty(versions) + "\n");
+  if (output == "json") out(to_pretty(versions, 2) + "\n");
   else if (output == "yaml") out(to_yaml(versions));
-  else out(text);
+  else out(text);  // ours is shown even if the server cannot be asked
+  if (!server) return server.take_error();
+  if (!client_only) warn_of_skew(*server);
   return 0;
 }
 
 }  // namespace
 
+Result<void> check_server_version(Session& session) {
+  json::value server = TRY(session.json({.path = "/version"}));
+  std::string version(get_string(server, "gitVersion"));
+  if (version == kGitVersion) return {};
+  return Error(Code::conflict, "server version (" + version + ") differs from client version (" + kGitVersion + ")!");
+}
+
 void add_about(Commands& commands) {
   add_api_resources(commands);
-  auto explain_path = std::make_shared<std::string>();
-  auto recursive = std::make_shared<bool>(false);
+  auto explain_flags = std::make_shared<ExplainFlags>();
   Command explain = commands.add("explain", "What a field means: explain pod.spec.containers");
-  explain.add_option("path", *explain_path, "KIND[.FIELD...]").required();
-  explain.add_flag("--recursive", *recursive, "names of all fields below");
-  commands.on(explain, [explain_path, recursive] { return run_explain(*explain_path, *recursive); });
+  explain.add_option("path", explain_flags->path, "KIND[.FIELD...]").required();
+  explain.add_flag("-R,--recursive", explain_flags->recursive, "names of all fields below");
+  explain.add_option("--api-version", explain_flags->api_version, "the version of the kind: GROUP/VERSION");
+  explain.add_option("-o,--output", explain_flags->output, "plaintext or plaintext-openapiv2");
+  commands.on(explain, [explain_flags] { return run_explain(*explain_flags); });
 
   auto client_only = std::make_shared<bool>(false);
   auto version_output = std::make_shared<std::string>();

@@ -9,4 +9,7 @@ namespace coracle::ctl {
 void add_api_resources(Commands& commands);  // api-resources, api-versions
 void add_cluster_info(Commands& commands);   // cluster-info, cluster-info dump
 
+// --match-server-version. Errors: conflict if the server is of another version than the commands here; the server's.
+Result<void> check_server_version(Session& session);
+
 }  // namespace coracle::ctl

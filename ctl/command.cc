@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "ctl/about.h"
 #include "ctl/escape.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
@@ -41,6 +42,8 @@ void Commands::add_dry_run(Command command, DryRun& value) {
 }
 
 Result<int> Commands::run() {
+  if (flags_.profile != "none")
+    return Error(Code::unsupported, "--profile=" + flags_.profile + ": only none; perf(1) measures a program like this");
   for (const auto& one : dry_run_flags_) {
     if (one->flag.count() == 0) continue;
     dry_run_ = TRY(parse_dry_run(one->text));
@@ -56,6 +59,7 @@ Result<Session*> Commands::session() {
   if (!session_) {
     session_ = TRY(Session::open(flags_));
     session_->set_dry_run(dry_run_);
+    if (flags_.match_server_version) TRY(check_server_version(*session_));
   }
   return session_.get();
 }
@@ -181,6 +185,12 @@ void add_global_flags(Command root, GlobalFlags& flags) {
   root.add_option("--cache-dir", flags.cache_dir, "nothing is kept between runs: taken for the sake of scripts");
   root.add_flag("--disable-compression", flags.disable_compression, "answers are never compressed: likewise");
   root.add_flag("--warnings-as-errors", flags.warnings_as_errors, "exit with 1 when the server warned");
+  root.add_option("--kuberc", flags.kuberc, "the file with your preferences; KUBERC=off: none");
+  root.add_flag("--match-server-version", flags.match_server_version, "only go on with a server of the client's version");
+  root.add_option("--profile", flags.profile, "none: taken for the sake of scripts, since there is no Go runtime to profile");
+  root.add_option("--profile-output", flags.profile_output, "likewise");
+  root.add_option("--log-flush-frequency", flags.log_flush_frequency, "likewise: messages are never held back");
+  root.add_option("--vmodule", flags.vmodule, "likewise: -v counts for all of the program");
   root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests, 8 their bodies");
 }
 
@@ -214,6 +224,9 @@ void add_commands(Commands& commands) {
   add_backup(commands);
   add_doctor(commands);
   add_completion(commands);
+  add_kuberc(commands);
+  add_plugin(commands);
+  add_help(commands);
 }
 
 }  // namespace coracle::ctl

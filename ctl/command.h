@@ -46,7 +46,7 @@ class Commands {
 
  private:
   struct DryRunFlag {
-    std::string text;
+    std::string text = "none";
     Flag flag;
     DryRun* value;
   };
@@ -86,6 +86,9 @@ void add_volume(Commands& commands);  // volume export, import
 void add_backup(Commands& commands);  // backup, restore, store
 void add_doctor(Commands& commands);
 void add_completion(Commands& commands);
+void add_help(Commands& commands);    // help, options, alpha
+void add_kuberc(Commands& commands);  // kuberc set, kuberc view
+void add_plugin(Commands& commands);  // plugin list
 
 // What a shell asks for while a line is typed; see completion.h. Never fails, never complains.
 Result<int> run_complete(Commands& commands, const std::vector<std::string>& words);

@@ -148,6 +148,7 @@ class Completer {
     if (about.starts_with("POD")) return complete_pods(about);
     if (about.starts_with("NAME of the request"))
       return offer_unnamed(names_.objects(schema::catalog().of(kCertificateSigningRequest)));
+    if (about.starts_with("COMMAND")) return complete_commands();
     if (about.starts_with("NODE")) return offer_unnamed(names_.objects(schema::catalog().of(kNode)));
     if (about.starts_with("the image's name") || about.starts_with("IMAGE")) return offer_unnamed(names_.images());
     if (auto values = listed_values(about); !values.empty()) return offer_all(values);
@@ -250,6 +251,16 @@ class Completer {
     if (line_.positionals.empty()) offer_all({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"});
     else if (line_.positionals.size() == 1)
       for (const auto& kind : schema::catalog().kinds()) offer(std::string(kind.kind.resource));
+  }
+
+  void complete_commands() {  // of help
+    Command at = line_.command;
+    while (at.parent()) at = at.parent();
+    for (const auto& word : line_.positionals)
+      if (at) at = command_below(at, word);
+    if (!at) return;
+    for (Command command : at.commands())
+      if (!command.hidden()) offer(command.name(), command.about());
   }
 
   void complete_fields() {  // explain deployment.spec.te

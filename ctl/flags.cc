@@ -40,7 +40,18 @@ const std::vector<std::string>& Flag::long_names() const { return option_->get_l
 const std::vector<std::string>& Flag::short_names() const { return option_->get_snames(); }
 const std::string& Flag::about() const { return option_->get_description(); }
 bool Flag::hidden() const { return option_->get_group().empty(); }
+bool Flag::is_required() const { return option_->get_required(); }
 bool Flag::is_argument() const { return option_->get_positional(); }
+
+std::string Flag::default_text() const {
+  std::string noted = option_->get_default_str();
+  if (!may_have_value()) return noted.empty() ? "false" : noted;  // add_flag() noted it
+  option_->capture_default_str();
+  std::string text = option_->get_default_str();
+  option_->default_str(noted);  // of a flag that may stand alone, what it means then
+  return text == "{}" ? "[]" : text;
+}
+
 bool Flag::needs_value() const { return option_->get_items_expected_min() > 0; }
 bool Flag::may_have_value() const { return option_->get_items_expected_max() > 0; }
 bool Flag::takes_many() const { return option_->get_expected_max() > 1; }
@@ -83,7 +94,9 @@ Flag Command::add_option(std::string_view names, std::vector<std::string>& value
 }
 
 Flag Command::add_flag(std::string_view names, bool& value, std::string_view about) const {
-  return Flag(app_->add_flag(std::string(names), value, std::string(about)));
+  CLI::Option* option = app_->add_flag(std::string(names), value, std::string(about));
+  if (value) option->default_str("true");
+  return Flag(option);
 }
 
 Command Command::alias(std::string_view name) const {
@@ -93,6 +106,11 @@ Command Command::alias(std::string_view name) const {
 
 Command Command::footer(std::string_view text) const {
   app_->footer(std::string(text));
+  return *this;
+}
+
+Command Command::hide() const {
+  app_->group("");
   return *this;
 }
 
@@ -108,7 +126,6 @@ std::string Command::name() const { return app_->get_name(); }
 std::string Command::about() const { return app_->get_description(); }
 std::string Command::footer() const { return app_->get_footer(); }
 std::vector<std::string> Command::aliases() const { return app_->get_aliases(); }
-std::string Command::help() const { return app_->help(); }
 bool Command::hidden() const { return app_->get_group().empty(); }
 bool Command::answers_to(const std::string& word) const { return app_->check_name(word); }
 Command Command::parent() const { return Command(app_->get_parent()); }
@@ -253,20 +270,20 @@ CommandLine::CommandLine(std::string_view program, std::string_view about)
 
 CommandLine::~CommandLine() = default;
 
-Result<std::string> CommandLine::parse(int count, const char* const* words) {
+Result<bool> CommandLine::parse(int count, const char* const* words) {
   std::vector<std::string> read = TRY(FlagWords(app_.get()).read(std::vector<std::string>(words + 1, words + count)));
   std::vector<const char*> line = {words[0]};
   for (const auto& word : read) line.push_back(word.c_str());
   try {  // boundary: CLI11 reports errors by exceptions
     app_->parse(int(line.size()), line.data());
   } catch (const CLI::CallForHelp&) {
-    return app_->help();
+    return true;
   } catch (const CLI::ParseError& thrown) {
     return Error(Code::bad_request, thrown.what());
   } catch (const std::out_of_range&) {  // CLI11 2.1 throws it for a value of a flag that takes none
     return Error(Code::bad_request, "the value of a flag is out of range");
   }
-  return std::string();
+  return false;
 }
 
 }  // namespace coracle::ctl

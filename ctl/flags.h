@@ -44,8 +44,11 @@ class Flag {
   const std::vector<std::string>& long_names() const;   // without dashes
   const std::vector<std::string>& short_names() const;  // likewise
   const std::string& about() const;
-  bool hidden() const;       // from help
+  bool hidden() const;  // from help
+  bool is_required() const;
   bool is_argument() const;  // not named, but in its place
+  // What a line that does not give it means: "false", "30s", "[]", "" for an empty text. Good until a line is read.
+  std::string default_text() const;
   bool needs_value() const;  // and takes the next word for it
   bool may_have_value() const;
   bool takes_many() const;  // values
@@ -60,6 +63,7 @@ class Command {
   Command() = default;
   explicit Command(CLI::App* app) : app_(app) {}
   explicit operator bool() const { return app_; }
+  bool operator==(const Command&) const = default;
 
   // A command below this one. What is a flag of this one is accepted behind that one too. A name twice is a bug, and ends the
   // process.
@@ -79,6 +83,7 @@ class Command {
 
   Command alias(std::string_view name) const;   // gives the command back
   Command footer(std::string_view text) const;  // below its help; gives the command back
+  Command hide() const;                         // from help; gives the command back
   void require_command() const;                 // a line that names none of the commands below is wrong
   // Calls `act` once a line was read without an error, if the line names this command and none below it.
   void on_chosen(std::function<void()> act) const;
@@ -87,7 +92,6 @@ class Command {
   std::string about() const;
   std::string footer() const;
   std::vector<std::string> aliases() const;
-  std::string help() const;
   bool hidden() const;                              // from help
   bool answers_to(const std::string& word) const;   // is its name, or an alias
   Command parent() const;                           // of the root: none
@@ -114,9 +118,9 @@ class CommandLine {
   Command root() const { return Command(app_.get()); }
 
   // Reads a line, once, the program first. Flags are read as kubectl reads them: "-n=default" is "-n default", "--output=" is an
-  // empty value, and a flag whose value may be left out never takes the next word. Gives the help that the line asks for, ""
-  // where it asks for none. Errors: bad_request, with the parser's words.
-  Result<std::string> parse(int count, const char* const* words);
+  // empty value, and a flag whose value may be left out never takes the next word. Gives true where the line asks for help, which
+  // is the caller's to print. Errors: bad_request, with the parser's words.
+  Result<bool> parse(int count, const char* const* words);
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // coraclectl: the command line of a Coracle machine, in kubectl's grammar. It is only a client: it does everything through the
 // API. This file reads the command line and formats errors; command.cc has the table of commands.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 
 #include "ctl/command.h"
 #include "ctl/completion.h"
+#include "ctl/help.h"
+#include "ctl/plugin.h"
+#include "ctl/preferences.h"
+#include "ctl/print.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -43,10 +49,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 // kubectl commands that do not exist here, and what replaces them.
 constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
-    {"proxy", "The API can be read by: coraclectl get --raw PATH\n"},
     {"kustomize", "Kustomizations are built by kustomize: kustomize build DIRECTORY | coraclectl apply -f -\n"},
-    {"debug", "A shell in a container: coraclectl exec -it POD -- sh\n"},
 };
+
+constexpr std::string_view kNoCommand = "A subcommand is required";  // in the parser's words
 
 // The reason why a command line is invalid, with a hint how to correct it. `said`: the parser's message.
 std::string explain(Command root, const std::vector<std::string>& words, const std::string& said) {
@@ -70,50 +76,88 @@ std::string explain(Command root, const std::vector<std::string>& words, const s
   }
   if (size_t colon = said.find(": "); colon != said.npos && said.find(" required ") != said.npos && said.ends_with(" missing"))
     return "error: flag needs an argument: " + said.substr(0, colon) + "\n" + help;
+  constexpr std::string_view kRequired = " is required";
+  if (said.starts_with("--") && said.ends_with(kRequired))
+    return "error: required flag(s) " + coracle::quoted(said.substr(2, said.size() - 2 - kRequired.size())) + " not set\n" + help;
   return "error: " + said + "\n" + help;
 }
 
-int run(int argc, char** argv) {
-  CommandLine command_line("coraclectl",
-                           "coraclectl controls the pods of this machine. Usual flags and grammar: those of kubectl.");
-  Command root = command_line.root();
+struct Program {
+  CommandLine command_line{"coraclectl",
+                           "coraclectl controls the pods of this machine. Usual flags and grammar: those of kubectl."};
   GlobalFlags flags;
-  Commands commands(root, flags);
-  bool completes = argc > 1 && argv[1] == std::string_view("__complete");
-  if (argc > 1 && !completes) commands.expect({argv + 1, argv + argc});
+  Commands commands{command_line.root(), flags};
+};
+
+// Prints the help of the command that the line named. Its tree holds the line's values: a new one has the defaults.
+int print_help(Command given) {
+  std::vector<std::string> path = path_of(given);
+  Program fresh;
+  fresh.commands.expect(path);
+  add_commands(fresh.commands);
+  Command command = command_at(fresh.command_line.root(), path);
+  out(help_of(command ? command : fresh.command_line.root(), terminal_width()));
+  return 0;
+}
+
+Command innermost(Command root) {
+  Command at = root;
+  while (Command below = at.given_command()) at = below;
+  return at;
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  Program program;
+  Commands& commands = program.commands;
+  Command root = program.command_line.root();
+  bool internal = !words.empty() && (words.front() == "__complete" || words.front() == "__manual");
+  Result<std::optional<Preferences>> preferences = std::optional<Preferences>();
+  if (!internal) preferences = read_preferences(words);
+  if (!preferences) {
+    tell("error occurred while applying preferences " + preferences.error().text() + "\n");
+    return 1;
+  }
+  if (!words.empty() && !internal && !*preferences) commands.expect(words);
   add_commands(commands);
-  if (argc < 2) {
-    out(root.help());
-    return 0;
-  }
-  if (completes) {
-    auto done = run_complete(commands, {argv + 2, argv + argc});
+  if (words.empty()) return print_help(root);
+  if (internal) {
+    bool completes = words.front() == "__complete";
+    auto done = completes ? run_complete(commands, {words.begin() + 1, words.end()}) : run_manual(commands);
     return done ? *done : 1;
   }
-  if (argv[1] == std::string_view("__manual")) {
-    auto done = run_manual(commands);
-    return done ? *done : 1;
+  if (*preferences) {
+    auto changed = apply_preferences(root, **preferences, words);
+    if (!changed) {
+      tell("error occurred while applying preferences " + changed.error().text() + "\n");
+      return 1;
+    }
+    words = *std::move(changed);
+    program.flags.plugin_policy = (*preferences)->plugin_policy;
+    program.flags.plugin_allowlist = (*preferences)->plugin_allowlist;
   }
   // Words after "--" belong to a program in a container, so the parser does not get them.
-  int own = 1;
-  while (own < argc && std::string_view(argv[own]) != "--") ++own;
-  for (int i = own + 1; i < argc; ++i) commands.rest().emplace_back(argv[i]);
-  auto help = command_line.parse(own, argv);
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> own(words.begin(), dashes);
+  if (dashes != words.end()) commands.rest().assign(dashes + 1, words.end());
+  std::vector<const char*> line = {argv[0]};
+  for (const auto& word : own) line.push_back(word.c_str());
+  auto help = program.command_line.parse(int(line.size()), line.data());
+  if (!help && help.error().text() == kNoCommand) {  // as kubectl: what could have been named, and a failure
+    std::vector<std::string> all = own;
+    all.emplace_back();  // no word is being typed after it
+    Command group = parse_line(root, all).command;
+    (void)print_help(group);
+    return group.name() == "certificate" ? 0 : 1;
+  }
   if (!help) {
-    tell(explain(root, std::vector<std::string>(argv + 1, argv + own), help.error().text()));
+    auto plugin = run_plugin_of(root, words);
+    if (plugin) tell(explain(root, own, help.error().text()));
+    else print_failure(plugin.error());
     Command named = root.given_command();
     return named && named.name() == "diff" ? 2 : 1;  // for diff, 1 means that there is a difference
   }
-  if (!help->empty()) {
-    out(*help);
-    return 0;
-  }
-  if (!commands.chosen()) {
-    Command at = root;
-    while (Command below = at.given_command()) at = below;
-    out(at.help());
-    return 0;
-  }
+  if (*help || !commands.chosen()) return print_help(innermost(root));
   auto done = commands.run();
   if (done) return *done;
   print_failure(done.error());

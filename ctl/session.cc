@@ -11,6 +11,7 @@
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "ctl/preferences.h"
 #include "ctl/wait.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
@@ -127,6 +128,7 @@ Session::~Session() = default;
 Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
   auto timeout = TRY(request_timeout_of(flags));
   ServerAccess access = TRY(read_access(flags));
+  if (access.exec) TRY(check_plugin_policy(flags.plugin_policy, flags.plugin_allowlist, access.exec->command));
   if (access.proxy_url.empty()) access.proxy_url = proxy_for(access.server, ProxyEnvironment::read());
   auto state = std::make_unique<State>();
   state->timeout = timeout;

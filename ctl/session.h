@@ -26,6 +26,11 @@ struct GlobalFlags {  // accepted by every command, anywhere on the line
   std::vector<std::string> as_groups, as_user_extra;  // of the latter each is KEY=VALUE
   bool warnings_as_errors = false, disable_compression = false;
   std::string cache_dir;
+  std::string kuberc, profile = "none", profile_output = "profile.pprof", vmodule, log_flush_frequency = "5s";
+  bool match_server_version = false;
+  // Not flags: of the person's preferences (ctl/preferences.h).
+  std::string plugin_policy;
+  std::vector<std::string> plugin_allowlist;
 };
 
 // What the flags say of the kubeconfig's fields. Errors: bad_request for an --as-user-extra that is no pair.

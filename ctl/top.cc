@@ -7,24 +7,28 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "ctl/command.h"
+#include "ctl/help.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
 
 void Amounts::add(const json::value& usage) {
-  for (auto [sum, resource] : {std::pair(&cpu, "cpu"), std::pair(&memory, "memory")}) {
+  for (auto [sum, resource] : {std::pair(&cpu, "cpu"), std::pair(&memory, "memory"), std::pair(&swap, "swap")}) {
     const json::value* amount = find_keys(usage, {resource});
     auto quantity = amount ? Quantity::from_json(*amount) : Quantity();
     if (quantity) *sum += *quantity;
   }
 }
 
-std::vector<std::string> Amounts::cells() const {
-  return {std::to_string(cpu.milli_value()) + "m", std::to_string(memory.bytes().count >> 20) + "Mi"};
+std::vector<std::string> Amounts::cells(bool with_swap) const {
+  std::vector<std::string> cells{std::to_string(cpu.milli_value()) + "m", std::to_string(memory.bytes().count >> 20) + "Mi"};
+  if (with_swap) cells.push_back(std::to_string(swap.bytes().count >> 20) + "Mi");
+  return cells;
 }
 
 namespace {
@@ -53,6 +57,7 @@ std::vector<Usage> pod_usages(const json::value& list) {
       if (const json::value* used = find(container, "usage")) part.amounts.add(*used);
       usage.amounts.cpu += part.amounts.cpu;
       usage.amounts.memory += part.amounts.memory;
+      usage.amounts.swap += part.amounts.swap;
       usage.parts.push_back(std::move(part));
     }
     out.push_back(std::move(usage));
@@ -69,6 +74,7 @@ std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& opt
   if (options.containers) header.emplace_back("POD");
   for (const char* name : {"NAME", "CPU(cores)", "MEMORY(bytes)"}) header.emplace_back(name);
   size_t names = header.size() - 2;
+  if (options.show_swap) header.emplace_back("SWAP(bytes)");
   if (options.headers) columns.add(header);
   sort_usages(usages, options.sort_by);
   Amounts total;
@@ -77,12 +83,13 @@ std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& opt
     if (options.all_namespaces) cells.push_back(usage.ns);
     if (pod) cells.push_back(*pod);
     cells.push_back(usage.name);
-    for (std::string& cell : usage.amounts.cells()) cells.push_back(std::move(cell));
+    for (std::string& cell : usage.amounts.cells(options.show_swap)) cells.push_back(std::move(cell));
     columns.add(std::move(cells));
   };
   for (Usage& usage : usages) {
     total.cpu += usage.amounts.cpu;
     total.memory += usage.amounts.memory;
+    total.swap += usage.amounts.swap;
     if (!options.containers) {
       row(usage, nullptr);
       continue;
@@ -92,8 +99,8 @@ std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& opt
   }
   if (options.sum) {
     std::vector<std::string> line(names), sums(names);
-    for (int i = 0; i < 2; ++i) line.emplace_back("________");
-    for (std::string& cell : total.cells()) sums.push_back(std::move(cell));
+    for (int i = 0; i < 2 + int(options.show_swap); ++i) line.emplace_back("________");
+    for (std::string& cell : total.cells(options.show_swap)) sums.push_back(std::move(cell));
     columns.add(std::move(line));
     columns.add(std::move(sums));
   }
@@ -111,22 +118,37 @@ std::string print_node_usages(const json::value& metrics, const json::value& nod
   for (const json::value& node : get_array(metrics, "items")) add(node);
   sort_usages(measured, options.sort_by);
   std::map<std::string, Amounts> available;
+  std::set<std::string> without_swap;
   auto know = [&](const json::value& node) {
     const json::value* amounts = find(node, options.show_capacity ? "status.capacity" : "status.allocatable");
-    available[std::string(get_string(node, "metadata.name"))].add(amounts ? *amounts : json::value(json::object()));
+    Amounts& known = available[std::string(get_string(node, "metadata.name"))];
+    known.add(amounts ? *amounts : json::value(json::object()));
+    int64_t swap = get_int(node, "status.nodeInfo.swap.capacity", -1);
+    if (swap >= 0) known.swap = Quantity::parse(std::to_string(swap)).value_or(Quantity());
+    else without_swap.insert(std::string(get_string(node, "metadata.name")));
   };
   if (!find(nodes, "items")) know(nodes);
   for (const json::value& node : get_array(nodes, "items")) know(node);
   Columns columns;
-  if (options.headers) columns.add({"NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"});
+  std::vector<std::string> header{"NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"};
+  if (options.show_swap) header.insert(header.end(), {"SWAP(bytes)", "SWAP(%)"});
+  if (options.headers) columns.add(header);
   for (const Usage& usage : measured) {
-    std::vector<std::string> cells = usage.amounts.cells();
+    std::vector<std::string> cells = usage.amounts.cells(true);
     const Amounts& of = available[usage.name];
-    columns.add({usage.name, cells[0], percent(usage.amounts.cpu, of.cpu), cells[1], percent(usage.amounts.memory, of.memory)});
+    std::vector<std::string> row{usage.name, cells[0], percent(usage.amounts.cpu, of.cpu), cells[1],
+                                 percent(usage.amounts.memory, of.memory)};
+    bool unknown = without_swap.contains(usage.name);
+    std::string part = of.swap.milli_value() > 0 ? percent(usage.amounts.swap, of.swap) : "0%";
+    if (options.show_swap) row.insert(row.end(), {unknown ? "<unknown>" : cells[2], unknown ? "<unknown>" : part});
+    columns.add(std::move(row));
     available.erase(usage.name);
   }
-  for (const auto& [name, of] : available)
-    columns.add({name, "<unknown>", "<unknown>", "<unknown>", "<unknown>"});  // nodes without metrics
+  for (const auto& [name, of] : available) {  // nodes without metrics
+    std::vector<std::string> row(header.size(), "<unknown>");
+    row.front() = name;
+    columns.add(std::move(row));
+  }
   return columns.text();
 }
 
@@ -199,7 +221,8 @@ namespace {
 
 struct TopFlags {
   std::string name, selector, field_selector, sort_by;
-  bool no_headers = false, all_namespaces = false, containers = false, sum = false, show_capacity = false, protobuf = false;
+  bool no_headers = false, all_namespaces = false, containers = false, sum = false, show_capacity = false, protobuf = true;
+  bool show_swap = false;
 };
 
 Result<void> check(const TopFlags& flags) {
@@ -228,7 +251,8 @@ Result<int> run_pods(Commands& commands, const TopFlags& flags) {
     std::fputs(ns.empty() ? "No resources found\n" : ("No resources found in " + ns + " namespace.\n").c_str(), stderr);
     return 0;
   }
-  out(print_pod_usages(std::move(usages), {ns.empty(), flags.containers, flags.sum, !flags.no_headers, flags.sort_by}));
+  out(print_pod_usages(std::move(usages),
+                       {ns.empty(), flags.containers, flags.sum, !flags.no_headers, flags.sort_by, flags.show_swap}));
   return 0;
 }
 
@@ -239,7 +263,7 @@ Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
       TRY(session->json({.path = session->path(schema::catalog().of(kNodeMetrics), "", flags.name), .query = query_of(flags)}));
   json::value nodes =
       TRY(session->json({.path = session->path(schema::catalog().of(kNode), "", flags.name), .query = query_of(flags)}));
-  out(print_node_usages(metrics, nodes, {flags.show_capacity, !flags.no_headers, flags.sort_by}));
+  out(print_node_usages(metrics, nodes, {flags.show_capacity, !flags.no_headers, flags.sort_by, flags.show_swap}));
   return 0;
 }
 
@@ -279,6 +303,7 @@ void add_shared(Command command, TopFlags& flags) {
   command.add_option("-l,--selector", flags.selector, "label selector");
   command.add_option("--sort-by", flags.sort_by, "cpu or memory");
   command.add_flag("--no-headers", flags.no_headers, "rows only");
+  command.add_flag("--show-swap", flags.show_swap, "swap memory too");
   command.add_flag("--use-protocol-buffers", flags.protobuf, "for kubectl's sake: changes nothing");
 }
 
@@ -287,8 +312,8 @@ void add_shared(Command command, TopFlags& flags) {
 void add_top(Commands& commands) {
   Command top = commands.add("top", "What nodes and pods use: cpu and memory; how full volumes are");
   auto pod_flags = std::make_shared<TopFlags>();
-  Command pods = commands.add("pods", "What pods use", top);
-  pods.alias("pod").alias("po");
+  Command pods = commands.add("pod", "What pods use", top);
+  pods.alias("pods").alias("po");
   pods.add_option("name", pod_flags->name, "POD");
   add_shared(pods, *pod_flags);
   pods.add_option("--field-selector", pod_flags->field_selector, "field selector");
@@ -298,8 +323,8 @@ void add_top(Commands& commands) {
   commands.on(pods, [&commands, pod_flags] { return run_pods(commands, *pod_flags); });
 
   auto node_flags = std::make_shared<TopFlags>();
-  Command nodes = commands.add("nodes", "What nodes use", top);
-  nodes.alias("node").alias("no");
+  Command nodes = commands.add("node", "What nodes use", top);
+  nodes.alias("nodes").alias("no");
   nodes.add_option("name", node_flags->name, "NODE");
   add_shared(nodes, *node_flags);
   nodes.add_flag("--show-capacity", node_flags->show_capacity, "as a part of what nodes have, not of what pods may use");
@@ -313,7 +338,7 @@ void add_top(Commands& commands) {
   volumes.add_option("--sort-by", volume_flags->sort_by, "used, available or capacity");
   volumes.add_flag("--no-headers", volume_flags->no_headers, "rows only");
   commands.on(volumes, [&commands, volume_flags] { return run_volumes(commands, *volume_flags); });
-  commands.on(top, [top]() -> Result<int> { return out(top.help()), 0; });
+  commands.on(top, [top]() -> Result<int> { return out(help_of(top, terminal_width())), 1; });
 }
 
 }  // namespace coracle::ctl

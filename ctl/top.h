@@ -13,9 +13,9 @@
 namespace coracle::ctl {
 
 struct Amounts {
-  Quantity cpu, memory;
-  void add(const json::value& usage);      // {"cpu": "12m", "memory": "3Mi"}; an absent amount counts as 0
-  std::vector<std::string> cells() const;  // "12m", "3Mi"
+  Quantity cpu, memory, swap;
+  void add(const json::value& usage);                            // {"cpu": "12m", "memory": "3Mi"}; an absent amount counts as 0
+  std::vector<std::string> cells(bool with_swap = false) const;  // "12m", "3Mi"
 };
 
 struct Usage {
@@ -27,10 +27,12 @@ struct Usage {
 struct PodTopOptions {
   bool all_namespaces = false, containers = false, sum = false, headers = true;
   std::string sort_by;  // "", "cpu", "memory": in descending order
+  bool show_swap = false;
 };
 struct NodeTopOptions {
   bool show_capacity = false, headers = true;
   std::string sort_by;
+  bool show_swap = false;
 };
 
 std::vector<Usage> pod_usages(const json::value& metrics);  // one PodMetrics, or a list

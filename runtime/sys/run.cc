@@ -89,6 +89,12 @@ Result<Heard> run_and_hear(const RunSpec& spec) {
   return Error(code.error().code(), code.error().text() + (wrote.empty() ? "" : ": " + wrote));
 }
 
+Error become(const std::string& path, std::vector<std::string> argv, std::vector<std::string> env) {
+  std::vector<char*> arguments = pointers(argv), variables = pointers(env);
+  ::execve(path.c_str(), arguments.data(), variables.data());
+  return Error::from_errno("execute " + path);
+}
+
 std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   for (std::string_view directories : {std::string_view(path ? path : ""), std::string_view(kProgramDirs)})

@@ -29,6 +29,9 @@ struct Heard {
   std::string text;   // its output on descriptors 1 and 2, truncated after 64 KiB
 };
 Result<Heard> run_and_hear(const RunSpec& spec);  // the same; the text of an error ends with the output so far
+// Replaces this program by another one, with the same descriptors and signals. `path` is not looked up in PATH. Gives only the
+// error. Source: execve(2).
+Error become(const std::string& path, std::vector<std::string> argv, std::vector<std::string> env);
 // The path of a program in PATH or in root's default PATH of Debian; "" if there is none.
 std::string find_program(const std::string& name);
 enum class Complaints : uint8_t { shown, dropped };  // what happens to a program's stderr

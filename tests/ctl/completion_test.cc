@@ -92,7 +92,7 @@ TEST_F(CompletionTest, offers_what_may_stand_there) {
            Row{{"explain", "deployment.spec.re"}, {"deployment.spec.replicas", "deployment.spec.revisionHistoryLimit"}},
            Row{{"explain", "pod.status.nothing.x"}, {}},
            Row{{"completion", "z"}, {"zsh"}},
-           Row{{"top", "no"}, {"nodes"}},
+           Row{{"top", "no"}, {"node"}},
            Row{{"top", "pods", "w"}, {"web-a", "web-b"}},
            Row{{"top", "nodes", ""}, {"edge"}},
            Row{{"top", "pods", "--sort-by", "m"}, {"memory"}},
