@@ -399,6 +399,13 @@ Result<std::unique_ptr<Session::Socket>> Session::upgrade(const Request& request
   return std::unique_ptr<Socket>(std::make_unique<HttpSocket>(std::move(connection)));
 }
 
+Result<std::unique_ptr<Session::Socket>> Session::connect() {
+  auto connection = TRY(state_->http->connect());
+  return std::unique_ptr<Socket>(std::make_unique<HttpSocket>(std::move(connection)));
+}
+
+Result<std::vector<std::string>> Session::identity() { return state_->http->identity(); }
+
 std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
   size_t closest = std::max<size_t>(1, word.size() / 3) + 1;

@@ -96,6 +96,9 @@ class Session {
   };
   // Connects, speaks TLS, sends the upgrade request and reads the answer's head. Errors: as json().
   Result<std::unique_ptr<Socket>> upgrade(const Request& request, std::string_view protocol);
+  // Connects and speaks TLS. The caller writes requests himself, with the header lines that identity() gives. Errors: as json().
+  Result<std::unique_ptr<Socket>> connect();
+  Result<std::vector<std::string>> identity();
 
  private:
   struct State;

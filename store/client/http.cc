@@ -466,22 +466,46 @@ std::string header_of(std::string_view head, std::string_view name) {
 
 }  // namespace
 
-Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& request, std::string_view protocol) {
-  Handle handle;
-  if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
-  std::string url = state_->base;
-  State::Who who = TRY(state_->who());
-  state_->prepare(handle.easy, url, *who);
+namespace {
+
+// Connects `handle`, which is prepared.
+Result<std::unique_ptr<CurlConnection>> connect_only(Handle handle, const std::function<Error(CURLcode, const char*)>& failure) {
   curl_easy_setopt(handle.easy, CURLOPT_CONNECT_ONLY, 1L);
   curl_easy_setopt(handle.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
   std::array<char, CURL_ERROR_SIZE> detail{};
   curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, detail.data());
   CURLcode code = curl_easy_perform(handle.easy);
-  if (code != CURLE_OK) return state_->failure(code, detail.data());
+  if (code != CURLE_OK) return failure(code, detail.data());
   curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, nullptr);
   curl_socket_t socket = CURL_SOCKET_BAD;
   curl_easy_getinfo(handle.easy, CURLINFO_ACTIVESOCKET, &socket);
-  auto connection = std::make_unique<CurlConnection>(std::move(handle), socket);
+  return std::make_unique<CurlConnection>(std::move(handle), socket);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Http::Connection>> Http::connect() {
+  Handle handle;
+  if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+  State::Who who = TRY(state_->who());
+  state_->prepare(handle.easy, state_->base, *who);
+  auto failure = [&](CURLcode code, const char* detail) { return state_->failure(code, detail); };
+  auto connection = TRY(connect_only(std::move(handle), failure));
+  return std::unique_ptr<Connection>(std::move(connection));
+}
+
+Result<std::vector<std::string>> Http::identity() {
+  State::Who who = TRY(state_->who());
+  return state_->identity(*who);
+}
+
+Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& request, std::string_view protocol) {
+  Handle handle;
+  if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+  State::Who who = TRY(state_->who());
+  state_->prepare(handle.easy, state_->base, *who);
+  auto failure = [&](CURLcode code, const char* detail) { return state_->failure(code, detail); };
+  auto connection = TRY(connect_only(std::move(handle), failure));
 
   std::string nonce(16, '\0');
   fill_random({reinterpret_cast<uint8_t*>(nonce.data()), nonce.size()});

@@ -67,6 +67,11 @@ class Http {
     // same memory. Errors: unavailable.
     virtual Result<size_t> write_some(std::string_view bytes) = 0;
   };
+  // A connection of its own, encrypted as the kubeconfig says, for requests that the caller writes himself, with the header lines
+  // that identity() gives. Errors: those of send.
+  Result<std::unique_ptr<Connection>> connect();
+  // "Authorization: Bearer …", and whom we act as. Errors: those of a credential plugin; invalid for a value with a line break.
+  Result<std::vector<std::string>> identity();
   // A WebSocket upgrade with the subprotocol. Errors: those of send; the server's Status if it refuses.
   Result<std::unique_ptr<Connection>> upgrade(const HttpRequest& request, std::string_view protocol);
 
