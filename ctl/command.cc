@@ -225,6 +225,7 @@ void add_commands(Commands& commands) {
   add_doctor(commands);
   add_completion(commands);
   add_proxy(commands);
+  add_debug(commands);
   add_kuberc(commands);
   add_plugin(commands);
   add_help(commands);

@@ -90,6 +90,7 @@ void add_help(Commands& commands);    // help, options, alpha
 void add_kuberc(Commands& commands);  // kuberc set, kuberc view
 void add_plugin(Commands& commands);  // plugin list
 void add_proxy(Commands& commands);
+void add_debug(Commands& commands);
 
 // What a shell asks for while a line is typed; see completion.h. Never fails, never complains.
 Result<int> run_complete(Commands& commands, const std::vector<std::string>& words);
