@@ -11,7 +11,8 @@ namespace {
 struct CertificateFlags {
   std::vector<std::string> names;
   FileFlags files;
-  bool force = false;
+  std::string output;
+  bool force = false, show_managed_fields = false;
 };
 
 Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
@@ -56,9 +57,10 @@ Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std:
           {"reason", "Coraclectl" + std::string(type == "Approved" ? "Approve" : "Deny")},
           {"message", "This CSR was " + done + " by coraclectl certificate " + (type == "Approved" ? "approve" : "deny") + "."},
           {"lastUpdateTime", format_time(system_clock().now())}});
-      TRY(session->json({.method = "PUT", .path = session->path(kind, "", name, "approval"), .body = to_text(request)}));
+      request =
+          TRY(session->json({.method = "PUT", .path = session->path(kind, "", name, "approval"), .body = to_text(request)}));
     }
-    out("certificatesigningrequest.certificates.k8s.io/" + name + " " + done + "\n");
+    print_outcome(flags.output, DryRun::none, std::move(request), kind, done);
   }
   return 0;
 }
@@ -75,6 +77,7 @@ void add_certificate(Commands& commands) {
     command.add_option("names", flags->names, "NAME of the request");
     flags->files.add_to(command);
     command.add_flag("--force", flags->force, "decide again what is decided");
+    command.add_option("-o,--output", flags->output, "yaml, json or name");
     commands.on(command, [&commands, flags, approve] {
       return approve ? run_decision(commands, *flags, "Approved", "approved")
                      : run_decision(commands, *flags, "Denied", "denied");

@@ -22,6 +22,7 @@ struct CpFlags {
   std::vector<std::string> args;
   std::string container;
   bool no_preserve = false;
+  int64_t retries = 0;  // negative: any number
 };
 
 struct Remote {
@@ -101,28 +102,60 @@ Result<void> upload(const Remote& remote, const std::string& from, const std::st
   return sent;
 }
 
-Result<void> download(const Remote& remote, const std::string& from, std::string to, bool keep_modes) {
+std::string in_quotes(const std::string& word) {  // as a shell takes it apart
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// Runs the container's tar, and again from where it was when the connection broke. `sink` gets the archive.
+Result<int> run_tar(const Remote& remote, const std::vector<std::string>& tar, int64_t retries, StreamHandles ends) {
+  uint64_t bytes = 0;
+  auto sink = std::move(ends.on_stdout);
+  ends.on_stdout = [&](std::string_view some) -> Result<void> {
+    bytes += some.size();
+    return sink(some);
+  };
+  for (int64_t tried = 0;; ++tried) {
+    StreamRequest request = remote.with(tar, false);
+    if (bytes > 0) {
+      std::string line;
+      for (const auto& word : tar) line += in_quotes(word) + " ";
+      request.command = {"sh", "-c", line + "| tail -c+" + std::to_string(bytes + 1)};
+    }
+    auto socket = open_stream(remote.session, request);
+    Result<int> code = socket ? run_stream(**socket, request, ends) : Result<int>(socket.take_error());
+    bool broke = !code && code.error().code() == Code::unavailable;
+    if (!broke || retries == 0) return code;
+    if (retries > 0 && tried >= retries) {
+      out("Dropping out copy after " + std::to_string(tried) + " retries\n");
+      return code;
+    }
+    out("Resuming copy at " + std::to_string(bytes) + " bytes, retry " + std::to_string(tried + 1) + "/" +
+        std::to_string(retries) + "\n");
+  }
+}
+
+Result<void> download(const Remote& remote, const std::string& from, std::string to, const CpFlags& flags) {
   auto [directory, name] = split_path(from);
   std::error_code ignored;
   if (std::filesystem::is_directory(to, ignored) && name != ".") to += "/" + name;
   else if (to.ends_with('/') && !std::filesystem::is_directory(to, ignored))
     return Error(Code::not_found, "the directory " + to + " does not exist");
   std::string shown = name.starts_with('-') ? "./" + name : name;
-  StreamRequest request = remote.with({"tar", "-cf", "-", "-C", directory, shown}, false);
-  auto socket = TRY(open_stream(remote.session, request));
   sys::Pipe pipe = TRY(sys::make_pipe());
   Result<void> received;
   std::string complaint;
   Result<int> code = 0;
   {
     std::jthread receiver = start_thread("copy", [&] {
-      received = receive_tree(pipe.read.get(), to, keep_modes);
+      received = receive_tree(pipe.read.get(), to, !flags.no_preserve);
       pipe.read.reset();
     });
     StreamHandles ends;
     ends.on_stdout = [&](std::string_view bytes) { return sys::write_all(pipe.write, bytes); };
     ends.on_stderr = keep(complaint);
-    code = run_stream(*socket, request, ends);
+    code = run_tar(remote, {"tar", "-cf", "-", "-C", directory, shown}, flags.retries, std::move(ends));
     pipe.write.reset();
   }
   // If the exec ran to its end, the process' own error is the most precise. If it was cut off, the cause is our failed write.
@@ -144,7 +177,7 @@ Result<int> run_cp(Commands& commands, const CpFlags& flags) {
   const json::value* container = TRY(choose_container(pod, flags.container, false));
   Remote remote{*session, {.ns = ns, .pod = there.pod, .container = std::string(get_string(*container, "name"))}};
   if (from.pod.empty()) TRY(upload(remote, from.path, to.path));
-  else TRY(download(remote, from.path, to.path, !flags.no_preserve));
+  else TRY(download(remote, from.path, to.path, flags));
   return 0;
 }
 
@@ -156,6 +189,7 @@ void add_cp(Commands& commands) {
   cp.add_option("args", flags->args, "a file here, or POD:PATH; twice");
   cp.add_option("-c,--container", flags->container, "the container");
   cp.add_flag("--no-preserve", flags->no_preserve, "modes as new files get them here");
+  cp.add_option("--retries", flags->retries, "how often to go on from a container after the connection broke; -1: always");
   commands.on(cp, [&commands, flags] { return run_cp(commands, *flags); });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // delete: removes objects and, unless told otherwise, waits until they are gone.
+#include <cstdio>
 
 #include "ctl/command.h"
 #include "ctl/raw.h"
@@ -16,6 +17,7 @@ struct DeleteFlags {
   DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
   bool all = false, all_namespaces = false, force = false, now = false, ignore_not_found = false, wait = true;
+  bool interactive = false;
 };
 
 struct Doomed {
@@ -84,11 +86,37 @@ void print_deleted(const DeleteFlags& flags, const Doomed& one) {
       (one.ns.empty() ? "" : " from " + one.ns + " namespace") + dry_run_note(flags.dry_run) + "\n");
 }
 
+// Shows what is to go and asks. Nothing is deleted by anything but a "y".
+bool is_confirmed(const std::vector<Doomed>& doomed) {
+  out("You are about to delete the following " + std::to_string(doomed.size()) + " resource(s):\n");
+  for (const auto& one : doomed) {
+    std::string group = one.kind->kind.group.empty() ? "" : "." + std::string(one.kind->kind.group);
+    out(to_lower(one.kind->kind.kind) + group + "/" + one.name + "\n");
+  }
+  out("Do you want to continue? (y/N): ");
+  std::string answer;
+  for (int c; (c = std::getchar()) != EOF && c != '\n';) answer += char(c);
+  return to_lower(trim(answer)) == "y";
+}
+
+// Of an interactive deletion: names that are not there are told before anybody is asked.
+Result<void> check_presence(Session& session, const DeleteFlags& flags, std::vector<Doomed>& doomed) {
+  std::vector<Doomed> there;
+  for (auto& one : doomed) {
+    auto object = session.json({.path = session.path(*one.kind, one.ns, one.name)});
+    if (object) there.push_back(std::move(one));
+    else if (object.error().code() != Code::not_found || !flags.ignore_not_found) return object.take_error();
+  }
+  doomed = std::move(there);
+  return {};
+}
+
 Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
   if (!flags.raw.empty()) {
     if (!flags.args.empty()) return Error(Code::bad_request, "--raw and arguments are mutually exclusive");
     if (flags.files.recursive) return Error(Code::bad_request, "--raw and --recursive are mutually exclusive");
     if (!flags.output.empty()) return Error(Code::bad_request, "--raw and --output are mutually exclusive");
+    if (flags.interactive) return Error(Code::bad_request, "--interactive can not be used with --raw");
     return run_raw(commands, {.method = "DELETE", .path = flags.raw, .files = flags.files.files});
   }
   if (!flags.output.empty() && flags.output != "name")
@@ -99,9 +127,15 @@ Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
   auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   std::vector<Error> failures;
   std::vector<Doomed> doomed = TRY(doomed_of(*session, flags, failures)), waiting;
+  if (flags.interactive) TRY(check_presence(*session, flags, doomed));
   if (doomed.empty() && failures.empty()) {
     out("No resources found\n");
     return 0;
+  }
+  if (flags.interactive && !is_confirmed(doomed)) {
+    out("deletion is cancelled\n");
+    print_failures(failures);
+    return failures.empty() ? 0 : 1;
   }
   std::string options = to_text(options_of(*session, flags));
   bool absent_is_fine = flags.ignore_not_found || selects(flags);  // what was selected may have gone meanwhile
@@ -145,6 +179,7 @@ void add_delete(Commands& commands) {
   command.add_option("-o,--output", flags->output, "name");
   command.add_option("--raw", flags->raw, "a path to delete as it is");
   commands.add_dry_run(command, flags->dry_run);
+  command.add_flag("-i,--interactive", flags->interactive, "show what is to go, and ask first");
   command.add_flag("--all", flags->all, "all of the kind in the namespace");
   command.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   command.add_flag("--force", flags->force, "kill at once");

@@ -115,6 +115,7 @@ struct DescribeFlags {
   std::vector<std::string> args;
   FileFlags files;
   std::string selector;
+  int64_t chunk_size = 500;
   bool all_namespaces = false, show_events = true;
 };
 
@@ -156,6 +157,7 @@ Result<std::string> told(Session& session, const schema::KindInfo& kind, const j
 Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
   Session* session = TRY(commands.session());
   TargetFlags wanted{.args = flags.args, .files = flags.files, .selector = flags.selector};
+  wanted.chunk_size = flags.chunk_size;
   Targets targets = TRY(targets_of(*session, wanted, flags.args, true, flags.all_namespaces));
   if (targets.found.empty() && targets.missing.empty()) {
     tell("No resources found in " + session->ns() + " namespace.\n");
@@ -177,6 +179,7 @@ void add_describe(Commands& commands) {
   describe.add_option("args", flags->args, "KIND [NAME ...] or KIND/NAME ...");
   flags->files.add_to(describe);
   describe.add_option("-l,--selector", flags->selector, "label selector");
+  describe.add_option("--chunk-size", flags->chunk_size, "objects that one answer of the server holds; 0: all");
   describe.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   describe.add_flag("--show-events,!--no-show-events", flags->show_events, "with its events");
   commands.on(describe, [&commands, flags] { return run_describe(commands, *flags); });

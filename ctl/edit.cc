@@ -12,6 +12,7 @@
 
 #include "ctl/escape.h"
 #include "ctl/jsonpath.h"
+#include "ctl/last_applied.h"
 #include "ctl/target.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
@@ -144,21 +145,50 @@ Result<std::string> edit_text(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& live) {
+struct EditFlags : TargetFlags {
+  std::string subresource, validate = "strict";
+  bool output_patch = false, save_config = false, windows_line_endings = false;
+};
+
+std::string with_line_endings(const std::string& text, bool windows) {
+  if (!windows) return text;
+  std::string changed;
+  for (char c : text) changed += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  return changed;
+}
+
+std::string without_returns(std::string text) {
+  for (size_t at = 0; (at = text.find("\r\n", at)) != text.npos;) text.erase(at, 1);
+  return text;
+}
+
+// With --save-config, the annotation by which apply knows what was wanted.
+void remember_edited(json::value& object) {
+  json::value kept = object;
+  if (json::object* annotations = make(kept, "metadata.annotations").if_object()) annotations->erase(kLastApplied);
+  make(object, "metadata.annotations").as_object()[kLastApplied] = to_sorted_text(kept) + "\n";
+}
+
+Result<void> edit_one(Session& session, const EditFlags& flags, const Live& live) {
   json::value shown = live.object;
+  if (!flags.subresource.empty())
+    shown = TRY(session.json({.path = session.path(*live.kind, live.ns, live.name, flags.subresource)}));
   if (auto* metadata = make(shown, "metadata").if_object()) metadata->erase("managedFields");
-  std::string body = to_yaml(shown), head = kEditHead;
-  std::string path = std::filesystem::temp_directory_path() / "coraclectl-edit-XXXXXX.yaml";
+  bool json_text = flags.output == "json";
+  std::string body = json_text ? to_pretty(shown) + "\n" : to_yaml(shown);
+  std::string edit_head = json_text ? "" : kEditHead, head = edit_head;  // JSON has no comments
+  std::string path =
+      std::filesystem::temp_directory_path() / (json_text ? "coraclectl-edit-XXXXXX.json" : "coraclectl-edit-XXXXXX.yaml");
   Fd created(::mkstemps(path.data(), 5));  // an unpredictable name, readable only by us
   if (!created) return Error::from_errno("create " + path);
   std::string before = without_comments(body);
   for (;;) {
     {
       std::ofstream file(path, std::ios::trunc);
-      file << head << body;
+      file << with_line_endings(head + body, flags.windows_line_endings);
     }
     std::string saved = TRY(edit_text(path));
-    std::string edited = without_comments(saved);
+    std::string edited = without_comments(without_returns(std::move(saved)));
     if (trim(edited).empty() || edited == before) {
       std::filesystem::remove(path);
       out("Edit cancelled, no changes made.\n");
@@ -169,8 +199,10 @@ Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& li
     if (!parsed) {
       patched = parsed.take_error();
     } else if (parsed->size() == 1) {
+      if (flags.save_config) remember_edited(parsed->front());
       json::value patch = schema::strategic_diff(*live.kind, shown, parsed->front());
-      patched = send_patch(session, flags, live, patch, kStrategicPatch);
+      if (flags.output_patch) out("Patch: " + to_text(patch) + "\n");
+      patched = send_patch(session, flags, live, patch, kStrategicPatch, flags.subresource);
     }
     if (patched) {
       std::filesystem::remove(path);
@@ -181,7 +213,7 @@ Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& li
     for (size_t end = 0; (end = why.find('\n', end)) != why.npos; ++end) why.insert(end + 1, "# ");  // comments out every line
     if (edited == without_comments(body) || !::isatty(STDIN_FILENO))
       return Error(patched.error().code(), why + "; your text is kept in " + path);
-    head = std::string(kEditHead) + "# " + why + "\n#\n";
+    head = edit_head + (json_text ? "" : "# " + why + "\n#\n");
     body = edited;
   }
 }
@@ -216,11 +248,18 @@ void add_edit(Commands& commands) {
     return run_patch(commands, *patch_flags, patch_flags->patch, patch_flags->file, patch_flags->type, patch_flags->subresource);
   });
 
-  auto edit_flags = std::make_shared<TargetFlags>();
+  auto edit_flags = std::make_shared<EditFlags>();
   edit_flags->field_manager = "kubectl-edit";
   Command edit = commands.add("edit", "Edit objects in $EDITOR");
   edit_flags->add_to(commands, edit);
+  edit.add_option("--subresource", edit_flags->subresource, "status or scale: edit that part");
+  edit.add_option("--validate", edit_flags->validate, "strict, warn or ignore: what the server does about unknown fields")
+      .optional_value("strict");
+  edit.add_flag("--output-patch", edit_flags->output_patch, "show what changed, too");
+  edit.add_flag("--save-config", edit_flags->save_config, "remember it for apply");
+  edit.add_flag("--windows-line-endings", edit_flags->windows_line_endings, "lines end as on Windows");
   commands.on(edit, [&commands, edit_flags]() -> Result<int> {
+    edit_flags->field_validation = TRY(field_validation_of(edit_flags->validate));
     Session* session = TRY(commands.session());
     Targets targets = TRY(targets_of(*session, *edit_flags, edit_flags->args));
     return act_on(std::move(targets), [&](const Live& live) { return edit_one(*session, *edit_flags, live); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ctl/command.h"
+#include "ctl/paged_list.h"
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
@@ -14,7 +15,8 @@ namespace {
 struct EventFlags {
   std::string about, output;
   std::vector<std::string> types;
-  bool all_namespaces = false, watch = false, no_headers = false;
+  int64_t chunk_size = kChunkSize;
+  bool all_namespaces = false, watch = false, no_headers = false, show_managed_fields = false;
 };
 
 std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
@@ -59,6 +61,15 @@ class Filter {
   std::vector<std::string> types_;
 };
 
+// One event of a watch with -o.
+void print_whole_event(const std::string& output, json::value event) {
+  static bool another = false;  // document of YAML; one thread prints events
+  name_kind(event, schema::catalog().of(kEvent));
+  hide_managed_fields(event);
+  if (output == "json") out(to_pretty(event) + "\n");
+  else out((std::exchange(another, true) ? "---\n" : "") + to_yaml(event));
+}
+
 Result<void> watch_events(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path,
                           const std::string& revision, std::vector<size_t> widths) {
   Request request{.path = path, .query = {{"watch", "true"}, {"resourceVersion", revision}}};
@@ -70,6 +81,10 @@ Result<void> watch_events(Session& session, const EventFlags& flags, const Filte
       const json::value* event = change ? find(*change, "object") : nullptr;
       std::string_view type = change ? get_string(*change, "type") : std::string_view();
       if (!event || (type != "ADDED" && type != "MODIFIED") || !filter.passes(*event)) continue;
+      if (!flags.output.empty()) {
+        print_whole_event(flags.output, *event);
+        continue;
+      }
       Columns columns;
       columns.add(row_of(*event, flags.all_namespaces));
       out(columns.text(terminal_width(), &widths));
@@ -82,22 +97,32 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
   Filter filter = TRY(Filter::make(flags));
   Session* session = TRY(commands.session());
   std::string ns = flags.all_namespaces ? "" : session->ns(), path = session->path(schema::catalog().of(kEvent), ns);
-  json::value list = TRY(session->json({.path = path}));
+  json::value list = TRY(paged_list(*session, {.path = path}, flags.chunk_size));
   std::vector<json::value> events;
   for (const auto& item : get_array(list, "items"))
     if (filter.passes(item)) events.push_back(item);
   std::stable_sort(events.begin(), events.end(),
                    [](const json::value& a, const json::value& b) { return event_time(a) < event_time(b); });
-  if (flags.output == "json" || flags.output == "yaml") {
-    json::value whole = json::object{{"apiVersion", "v1"},
-                                     {"items", json::array(events.begin(), events.end())},
-                                     {"kind", "List"},
-                                     {"metadata", json::object()}};
-    out(flags.output == "json" ? to_pretty(whole) + "\n" : to_yaml(whole));
-    return 0;
-  }
+  std::string revision(get_string(list, "metadata.resourceVersion"));
   if (events.empty() && !flags.watch) {
     std::fputs(ns.empty() ? "No events found.\n" : ("No events found in " + ns + " namespace.\n").c_str(), stderr);
+    return 0;
+  }
+  if (!flags.output.empty() && flags.watch) {
+    for (const auto& event : events) print_whole_event(flags.output, event);
+    TRY(watch_events(*session, flags, filter, path, revision, {}));
+    return 0;
+  }
+  if (!flags.output.empty()) {
+    for (auto& event : events) {
+      name_kind(event, schema::catalog().of(kEvent));
+      if (!flags.show_managed_fields) hide_managed_fields(event);
+    }
+    json::value whole = json::object{{"apiVersion", "v1"},
+                                     {"items", json::array(events.begin(), events.end())},
+                                     {"kind", "EventList"},
+                                     {"metadata", json::object()}};
+    out(flags.output == "json" ? to_pretty(whole) + "\n" : to_yaml(whole));
     return 0;
   }
   Columns columns;
@@ -107,8 +132,7 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
   for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
   std::vector<size_t> widths;
   out(columns.text(terminal_width(), &widths));
-  if (flags.watch)
-    TRY(watch_events(*session, flags, filter, path, std::string(get_string(list, "metadata.resourceVersion")), widths));
+  if (flags.watch) TRY(watch_events(*session, flags, filter, path, revision, widths));
   return 0;
 }
 
@@ -120,8 +144,10 @@ void add_events(Commands& commands) {
   events.add_option("--for", flags->about, "of this object: KIND/NAME");
   events.add_option("--types", flags->types, "Normal or Warning").delimiter(',');
   events.add_option("-o,--output", flags->output, "json or yaml").one_of({"json", "yaml"});
+  events.add_option("--chunk-size", flags->chunk_size, "events that one answer of the server holds; 0: all");
   events.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   events.add_flag("-w,--watch", flags->watch, "then go on as they happen");
+  events.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
   events.add_flag("--no-headers", flags->no_headers, "no line of column names");
   commands.on(events, [&commands, flags] { return run_events(commands, *flags); });
 }

@@ -4,6 +4,7 @@
 #include "ctl/command.h"
 #include "ctl/pods.h"
 #include "ctl/stream.h"
+#include "ctl/wait.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -11,7 +12,8 @@ namespace {
 
 struct ExecFlags {
   std::vector<std::string> args;
-  std::string container;
+  std::string container, running_timeout = "1m0s", detach_keys = "ctrl-p,ctrl-q";
+  std::vector<std::string> files;
   bool use_stdin = false, tty = false, quiet = false;
 };
 
@@ -23,7 +25,22 @@ std::vector<std::string> take_pod(std::vector<std::string>& args, bool attach) {
   return named;
 }
 
+// With -f, the object of the file comes before the command.
+Result<void> name_from_file(ExecFlags& flags) {
+  if (flags.files.empty()) return {};
+  std::vector<Document> documents = TRY(read_documents(flags.files, false));
+  if (documents.size() != 1)
+    return Error(Code::bad_request, "expected one object in the file, there are " + std::to_string(documents.size()));
+  const Document& one = documents.front();
+  flags.args.insert(flags.args.begin(), std::string(one.kind->kind.qualified_resource()) + "/" +
+                                            std::string(get_string(one.object, "metadata.name")));
+  return {};
+}
+
 Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
+  auto patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
+  if (patience.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
+  TRY(name_from_file(flags));
   if (flags.args.empty())
     return Error(Code::bad_request, attach ? "pod, type/name or --filename must be specified"
                                            : "pod or type/name must be specified: exec POD -- COMMAND");
@@ -35,7 +52,11 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   if (!attach && command.empty())
     return Error(Code::bad_request, "you must specify at least one command for the container: exec POD -- COMMAND");
   Session* session = TRY(commands.session());
-  json::value pod = TRY(one_pod(*session, named));
+  json::value pod = TRY(one_pod(*session, named, false, patience));
+  std::string_view phase = get_string(pod, "status.phase");
+  if (phase == "Succeeded" || phase == "Failed")
+    return Error(Code::bad_request, std::string("cannot ") + (attach ? "attach" : "exec into") +
+                                        " a container in a completed pod; current phase is " + std::string(phase));
   const json::value* container = TRY(choose_container(pod, flags.container, flags.quiet));
   std::string name(get_string(*container, "name"));
   if (flags.tty && !::isatty(STDIN_FILENO)) {
@@ -57,7 +78,9 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   auto socket = TRY(open_stream(*session, request));
   if (attach && flags.tty && flags.use_stdin && !flags.quiet)
     std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
-  int code = TRY(run_stream(*socket, request));
+  StreamHandles handles;
+  if (attach && flags.tty && flags.use_stdin) handles.detach_keys = TRY(parse_detach_keys(flags.detach_keys));
+  int code = TRY(run_stream(*socket, request, handles));
   if (code != 0 && !attach) std::fprintf(stderr, "command terminated with exit code %d\n", code);
   return code;
 }
@@ -74,6 +97,9 @@ void add_exec(Commands& commands) {
     command.add_flag("-i,--stdin", flags->use_stdin, "pass standard input");
     command.add_flag("-t,--tty", flags->tty, "with a terminal");
     command.add_flag("-q,--quiet", flags->quiet, "only what the process prints");
+    command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
+    if (attach) command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
+    else command.add_option("-f,--filename", flags->files, "file with the object").delimiter(',');
     commands.on(command, [&commands, flags, attach] { return run_exec(commands, *flags, attach); });
   }
 }

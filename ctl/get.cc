@@ -3,17 +3,19 @@
 // as they change.
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
+#include "ctl/paged_list.h"
 #include "ctl/print.h"
 #include "ctl/raw.h"
 #include "ctl/sort_key.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
+#include "store/schema/table.h"
 
 namespace coracle::ctl {
 namespace {
 
 constexpr const char* kTableAccept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-constexpr int64_t kPageItems = 500;
 
 struct GetFlags {
   std::vector<std::string> args, label_columns;
@@ -21,6 +23,9 @@ struct GetFlags {
   std::string output, selector, field_selector, sort_by, raw;
   bool all_namespaces = false, watch = false, watch_only = false, no_headers = false, show_labels = false;
   bool ignore_not_found = false, show_kind = false, show_managed_fields = false, output_watch_events = false;
+  bool server_print = true;
+  int64_t chunk_size = kChunkSize;
+  std::string subresource;
 };
 
 struct Selection {
@@ -55,7 +60,7 @@ Result<json::value> list_all(Session& session, const GetFlags& flags, const Sele
   Request request{.path = session.path(*selection.kind, selection.ns), .query = list_query(flags)};
   if (table) request.accept = kTableAccept;
   if (table && !flags.sort_by.empty()) request.query.emplace_back("includeObject", "Object");
-  request.query.emplace_back("limit", std::to_string(kPageItems));
+  if (flags.chunk_size > 0) request.query.emplace_back("limit", std::to_string(flags.chunk_size));
   json::value whole;
   std::string token;
   for (;;) {
@@ -75,8 +80,9 @@ Result<json::value> list_all(Session& session, const GetFlags& flags, const Sele
   return whole;
 }
 
-Result<json::value> get_one(Session& session, const Selection& selection, const std::string& name, bool table, bool objects) {
-  Request request{.path = session.path(*selection.kind, selection.ns, name)};
+Result<json::value> get_one(Session& session, const GetFlags& flags, const Selection& selection, const std::string& name,
+                            bool table, bool objects) {
+  Request request{.path = session.path(*selection.kind, selection.ns, name, flags.subresource)};
   if (table) request.accept = kTableAccept;
   if (table && objects) request.query.emplace_back("includeObject", "Object");
   return session.json(request);
@@ -212,8 +218,36 @@ void note_missing(const GetFlags& flags, Error error, std::vector<Error>& failur
   if (error.code() != Code::not_found || !flags.ignore_not_found) failures.push_back(std::move(error));
 }
 
+// --server-print=false: the table that kubectl makes by itself, of names and ages.
+json::value own_table(Session& session, const GetFlags& flags, const Selection& selection, std::vector<Error>& failures) {
+  json::array rows;
+  std::string revision;
+  WallTime now = system_clock().now();
+  auto add = [&](const json::value& object) {
+    std::string age = schema::human_age(get_string(object, "metadata.creationTimestamp"), now);
+    rows.push_back(json::object{{"cells", json::array{get_string(object, "metadata.name"), age}}, {"object", object}});
+  };
+  if (selection.names.empty()) {
+    auto list = list_all(session, flags, selection, false);
+    if (!list) return note_missing(flags, list.take_error(), failures), json::value();
+    revision = get_string(*list, "metadata.resourceVersion");
+    for (const json::value& item : get_array(*list, "items")) add(item);
+  }
+  for (const auto& name : selection.names) {
+    auto one = get_one(session, flags, selection, name, false, false);
+    if (one) add(*one);
+    else note_missing(flags, one.take_error(), failures);
+  }
+  auto column = [](const char* name) { return json::object{{"name", name}, {"type", "string"}, {"priority", 0}}; };
+  return json::object{{"kind", "Table"},
+                      {"metadata", {{"resourceVersion", revision}}},
+                      {"columnDefinitions", json::array{column("Name"), column("Age")}},
+                      {"rows", std::move(rows)}};
+}
+
 // One selection as a Table; null where there is nothing of it.
 json::value selection_table(Session& session, const GetFlags& flags, const Selection& selection, std::vector<Error>& failures) {
+  if (!flags.server_print) return own_table(session, flags, selection, failures);
   json::value table;
   if (selection.names.empty()) {
     auto whole = list_all(session, flags, selection, true);
@@ -222,7 +256,7 @@ json::value selection_table(Session& session, const GetFlags& flags, const Selec
     return table;
   }
   for (const auto& name : selection.names) {
-    auto one = get_one(session, selection, name, true, !flags.sort_by.empty());
+    auto one = get_one(session, flags, selection, name, true, !flags.sort_by.empty());
     if (!one) note_missing(flags, one.take_error(), failures);
     else if (table.is_null()) table = std::move(*one);
     else
@@ -276,7 +310,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
       }
     }
     for (const auto& name : selection.names) {
-      auto one = get_one(session, selection, name, false, false);
+      auto one = get_one(session, flags, selection, name, false, false);
       if (!one) {
         note_missing(flags, one.take_error(), failures);
         continue;
@@ -307,8 +341,12 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
   if (flags.args.empty() && flags.files.files.empty())
     return Error(Code::bad_request,
                  "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
+  if (flags.chunk_size < 0) return Error(Code::bad_request, "--chunk-size must not be negative");
   std::vector<Error> failures;
   std::vector<Selection> selections = TRY(selections_of(*session, flags, failures));
+  if (!flags.subresource.empty())
+    for (const auto& selection : selections)
+      if (selection.names.empty()) return Error(Code::bad_request, "--subresource needs the names of objects");
   if (selections.size() + failures.size() > 1 && (flags.watch || flags.watch_only))
     return Error(Code::bad_request, "you may only specify a single resource type to watch");
   if (selections.empty() && !failures.empty()) {
@@ -340,6 +378,9 @@ void add_get(Commands& commands) {
   get.add_flag("--show-labels", flags->show_labels, "labels as the last column");
   get.add_flag("--show-kind", flags->show_kind, "name the kind of each object");
   get.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
+  get.add_option("--chunk-size", flags->chunk_size, "objects that one answer of the server holds; 0: all");
+  get.add_option("--subresource", flags->subresource, "status, scale or another subresource of the object");
+  get.add_flag("--server-print", flags->server_print, "the server says which columns there are");
   get.add_flag("--ignore-not-found", flags->ignore_not_found, "an absent object is no failure");
   commands.on(get, [&commands, flags] { return run_get(commands, *flags); });
 }

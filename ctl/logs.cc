@@ -14,13 +14,13 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kFollowsMax = 5;  // limit of streams followed at once, as kubectl's --max-log-requests
-
 struct LogFlags {
   std::vector<std::string> args;
-  std::string container, selector, since, since_time;
-  int64_t tail = -1, limit_bytes = 0;
+  std::string container, selector, since = "0s", since_time, running_timeout = "20s";
+  int64_t tail = -1, limit_bytes = 0, max_requests = 5;
   bool follow = false, previous = false, timestamps = false, all_containers = false, prefix = false, ignore_errors = false;
+  bool all_pods = false, skip_backend_tls = false;
+  Flag tail_flag;
 };
 
 struct Stream {
@@ -38,6 +38,7 @@ Request log_request(Session& session, const LogFlags& flags, const Stream& strea
   if (flags.tail >= 0) add("tailLines", std::to_string(flags.tail));
   if (flags.limit_bytes > 0) add("limitBytes", std::to_string(flags.limit_bytes));
   if (!flags.since_time.empty()) add("sinceTime", flags.since_time);
+  if (flags.skip_backend_tls) add("insecureSkipTLSVerifyBackend", "true");
   return request;
 }
 
@@ -70,12 +71,45 @@ std::vector<std::string> containers_of(const json::value& pod) {
   return names;
 }
 
+// "--all-containers" with a container, and what else kubectl refuses.
+Result<void> check_log_flags(const LogFlags& flags) {
+  if (!flags.args.empty() && !flags.selector.empty())
+    return Error(Code::bad_request, "only a selector (-l) or a POD name is allowed");
+  if (!flags.since_time.empty() && flags.since != "0s" && flags.since != "0")
+    return Error(Code::bad_request, "at most one of `sinceTime` or `sinceSeconds` may be specified");
+  if (flags.all_containers && !flags.container.empty())
+    return Error(Code::bad_request, "--all-containers=true should not be specified with container name " + flags.container);
+  if (flags.limit_bytes < 0) return Error(Code::bad_request, "--limit-bytes must be greater than 0");
+  if (flags.tail < -1) return Error(Code::bad_request, "--tail must be greater than or equal to -1");
+  return {};
+}
+
+// All pods of an object, for --all-pods.
+Result<std::vector<json::value>> pods_of(Session& session, const std::vector<std::string>& args) {
+  std::vector<json::value> pods;
+  bool is_pod = args.size() == 1 && args.front().find('/') == std::string::npos;
+  std::vector<Named> named = {{&schema::catalog().of(kPod), args.front()}};
+  if (!is_pod) named = TRY(parse_named(args));
+  const schema::KindInfo& kind = *named.front().kind;
+  json::value object = TRY(session.json({.path = session.path(kind, session.ns(), named.front().name)}));
+  if (kind.kind == kPod) return std::vector{std::move(object)};
+  const json::value* selector = find(object, "spec.selector");
+  if (!selector) return Error(Code::bad_request, message_name(kind, named.front().name) + " selects no pods");
+  std::string labels = selector_text(*selector);
+  pods = TRY(pods_by_selector(session, session.ns(), labels));
+  if (pods.empty())
+    return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
+  return pods;
+}
+
 Result<int> run_logs(Commands& commands, LogFlags flags) {
+  TRY(check_log_flags(flags));
+  auto running_timeout = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
+  if (running_timeout.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
+  if (flags.all_pods) flags.prefix = true;
   Session* session = TRY(commands.session());
-  if (!flags.since.empty()) {
-    auto span = TRY(parse_timeout(flags.since).wrap("--since"));
-    if (span.count() > 0) flags.since_time = format_time(system_clock().now() - span);  // 0: no limit
-  }
+  auto span = TRY(parse_timeout(flags.since).wrap("--since"));
+  if (span.count() > 0) flags.since_time = format_time(system_clock().now() - span);  // 0: no limit
   std::vector<json::value> pods;
   if (!flags.selector.empty()) {
     pods = TRY(pods_by_selector(*session, session->ns(), flags.selector));
@@ -83,14 +117,18 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
       std::fprintf(stderr, "No resources found in %s namespace.\n", session->ns().c_str());
       return 0;
     }
-    if (flags.tail < 0) flags.tail = flags.follow ? -1 : 10;
+    if (flags.tail < 0 && flags.tail_flag.count() == 0) flags.tail = 10;
   } else {
     if (flags.args.empty()) return Error(Code::bad_request, "expected POD or TYPE/NAME; see logs --help");
     if (flags.args.size() > 1 && flags.container.empty() && flags.args[0].find('/') == std::string::npos &&
         !schema::catalog().by_name(flags.args[0]))
       flags.container = flags.args[1], flags.args.resize(1);
-    json::value pod = TRY(one_pod(*session, flags.args, true));
-    pods.push_back(std::move(pod));
+    if (flags.all_pods) {
+      pods = TRY(pods_of(*session, flags.args));
+    } else {
+      json::value pod = TRY(one_pod(*session, flags.args, true, running_timeout));
+      pods.push_back(std::move(pod));
+    }
   }
   std::vector<Stream> streams;
   for (const auto& pod : pods) {
@@ -118,9 +156,10 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     }
     return 0;
   }
-  if (streams.size() > kFollowsMax)
+  if (int64_t(streams.size()) > flags.max_requests)
     return Error(Code::bad_request, "you are attempting to follow " + std::to_string(streams.size()) +
-                                        " log streams, but maximum allowed concurrency is " + std::to_string(kFollowsMax));
+                                        " log streams, but maximum allowed concurrency is " + std::to_string(flags.max_requests) +
+                                        ", use --max-log-requests to increase the limit");
   std::vector<Result<void>> results(streams.size());
   {
     std::vector<std::jthread> threads;
@@ -143,7 +182,7 @@ void add_logs(Commands& commands) {
   logs.add_option("-l,--selector", flags->selector, "of all pods with these labels");
   logs.add_option("--since", flags->since, "only what is newer than this: 10s, 5m, 1h");
   logs.add_option("--since-time", flags->since_time, "only what is newer than this RFC 3339 time");
-  logs.add_option("--tail", flags->tail, "only the last lines");
+  flags->tail_flag = logs.add_option("--tail", flags->tail, "only the last lines; -1: all, or 10 of each with a selector");
   logs.add_option("--limit-bytes", flags->limit_bytes, "no more than this");
   logs.add_flag("-f,--follow", flags->follow, "go on as more is written");
   logs.add_flag("-p,--previous", flags->previous, "of the container before its last restart");
@@ -151,6 +190,10 @@ void add_logs(Commands& commands) {
   logs.add_flag("--all-containers", flags->all_containers, "of all containers of the pod");
   logs.add_flag("--prefix", flags->prefix, "say where each line comes from");
   logs.add_flag("--ignore-errors", flags->ignore_errors, "go on when one of several fails");
+  logs.add_flag("--all-pods", flags->all_pods, "of all pods of the object, with --prefix");
+  logs.add_option("--max-log-requests", flags->max_requests, "with -f: no more streams than this");
+  logs.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
+  logs.add_flag("--insecure-skip-tls-verify-backend", flags->skip_backend_tls, "the server trusts any node that has the log");
   commands.on(logs, [&commands, flags] { return run_logs(commands, *flags); });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ctl/paged_list.h"
 #include "ctl/print.h"
 #include "ctl/target.h"
 #include "ctl/wait.h"
@@ -143,7 +144,8 @@ struct NodeFlags : DrainRules {
   std::string selector, pod_selector, timeout = "0s", output, field_manager = "kubectl";  // kubectl cordon sets no other
   DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
-  int64_t skip_gone_seconds = 0;
+  int64_t skip_gone_seconds = 0, chunk_size = 500;
+  std::string validate = "strict";
   bool disable_eviction = false, overwrite = false, all = false;
 };
 
@@ -173,10 +175,11 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
 Result<json::value> patch_node(Session& session, const NodeFlags& flags, const json::value& node, json::object patch) {
   std::string name(get_string(node, "metadata.name"));
   Live live{&nodes(), "", name, node};
+  std::string validation = TRY(field_validation_of(flags.validate));
   if (flags.dry_run == DryRun::client) return patched_here(live, std::move(patch), kMergePatch);
   return session.json({.method = "PATCH",
                        .path = session.path(nodes(), "", name),
-                       .query = {{"fieldManager", flags.field_manager}},
+                       .query = {{"fieldManager", flags.field_manager}, {"fieldValidation", validation}},
                        .body = to_text(patch),
                        .content_type = kMergePatch});
 }
@@ -213,7 +216,7 @@ class Drain {
     std::string name(get_string(node, "metadata.name"));
     Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + name}}};
     if (!flags_.pod_selector.empty()) request.query.emplace_back("labelSelector", flags_.pod_selector);
-    json::value list = TRY(session_.json(request));
+    json::value list = TRY(paged_list(session_, std::move(request), flags_.chunk_size));
     std::vector<json::value> pods;
     for (const auto& pod : get_array(list, "items"))
       if (!long_gone(pod)) pods.push_back(pod);
@@ -362,6 +365,7 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     TaintChange change = TRY(parse_taint(word));
     changes.push_back(std::move(change));
   }
+  TRY(field_validation_of(flags.validate));
   if (changes.empty()) return Error(Code::bad_request, "at least one taint update is required: KEY=VALUE:EFFECT or KEY-");
   TRY(check_taints(changes));
   Session* session = TRY(commands.session());
@@ -405,6 +409,7 @@ void add_node(Commands& commands) {
   drain.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
   drain.add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds,
                    "do not wait for pods that were asked to go longer ago than these seconds");
+  drain.add_option("--chunk-size", flags->chunk_size, "pods that one answer of the server holds; 0: all");
   drain.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
   drain.add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
   drain.add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data,
@@ -420,6 +425,8 @@ void add_node(Commands& commands) {
   taint_flags->field_manager = "kubectl-taint";
   taint.add_option("--field-manager", taint_flags->field_manager, "who owns the fields");
   taint.add_option("-o,--output", taint_flags->output, "yaml, json or name");
+  taint.add_option("--validate", taint_flags->validate, "strict, warn or ignore: what the server does about unknown fields")
+      .optional_value("strict");
   taint.add_flag("--overwrite", taint_flags->overwrite, "replace a taint that is there");
   taint.add_flag("--all", taint_flags->all, "all nodes");
   commands.on(taint, [&commands, taint_flags] { return run_taint(commands, *taint_flags); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ctl/wait.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -39,7 +40,21 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
   return pods;
 }
 
-Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which) {
+namespace {
+
+// The pods that the labels select, as soon as there are some.
+Result<std::vector<json::value>> awaited_pods(Session& session, const std::string& labels, std::chrono::milliseconds patience) {
+  std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), labels));
+  if (!found.empty() || patience.count() <= 0) return found;
+  Result<void> come = wait_for_any(session, schema::catalog().of(kPod), session.ns(), labels, patience);
+  if (!come) return come.take_error();
+  return pods_by_selector(session, session.ns(), labels);
+}
+
+}  // namespace
+
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which,
+                            std::chrono::milliseconds patience) {
   const schema::KindInfo& pods = schema::catalog().of(kPod);
   Named named{&pods, args.front()};
   if (args.front().find('/') != std::string::npos || (args.size() > 1 && schema::catalog().by_name(args.front()))) {
@@ -51,7 +66,7 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   const json::value* selector = find(object, "spec.selector");
   if (!selector) return Error(Code::bad_request, message_name(*named.kind, named.name) + " selects no pods");
   std::string labels = selector_text(*selector);
-  std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), labels));
+  std::vector<json::value> found = TRY(awaited_pods(session, labels, patience));
   if (found.empty())
     return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
   if (tells_which && found.size() > 1)

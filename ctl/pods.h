@@ -2,6 +2,7 @@
 // Finds the pod that an argument refers to: by name, or one that a Deployment, ReplicaSet or Service selects.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,9 @@ namespace coracle::ctl {
 Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector);
 // Takes "POD", "pod/POD", "deployment/NAME", "pods NAME". If several pods match and `tells_which` is true, prints the chosen one
 // to standard error. Errors: the server's; not_found.
-Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false);
+// With a `patience`, waits so long until an object that is no pod has one. Errors: timeout, too.
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false,
+                            std::chrono::milliseconds patience = {});
 // The container in the annotation kubectl.kubernetes.io/default-container, else the first.
 std::string default_container(const json::value& pod);
 // The container `name`, or the default container if `name` is "". If there are several and `quiet` is false, prints the chosen

@@ -12,6 +12,7 @@
 #include "ctl/command.h"
 #include "ctl/forward.h"
 #include "ctl/pods.h"
+#include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/sys/socket.h"
@@ -23,7 +24,8 @@ constexpr size_t kConnectionsMax = 128;  // limit of open connections; others wa
 
 struct PortForwardFlags {
   std::vector<std::string> args;
-  std::string address = "localhost";
+  std::vector<std::string> addresses{"localhost"};
+  std::string running_timeout = "1m0s";
 };
 
 struct Port {
@@ -41,7 +43,7 @@ struct ForwardTarget {
 };
 
 // Finds the pod and resolves each port argument.
-Result<ForwardTarget> find_target(Session& session, const std::vector<std::string>& args) {
+Result<ForwardTarget> find_target(Session& session, const std::vector<std::string>& args, std::chrono::milliseconds patience) {
   std::vector<std::string> named{args.front()};
   size_t used = 1;
   if (args.front().find('/') == std::string::npos && args.size() > 2 && schema::catalog().by_name(args.front()))
@@ -53,7 +55,7 @@ Result<ForwardTarget> find_target(Session& session, const std::vector<std::strin
     if (parsed.front().kind->kind == kService)
       service = TRY(session.json({.path = session.path(*parsed.front().kind, session.ns(), parsed.front().name)}));
   }
-  json::value pod = TRY(one_pod(session, named));
+  json::value pod = TRY(one_pod(session, named, false, patience));
   std::string_view phase = get_string(pod, "status.phase");
   if (phase != "Running")
     return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));
@@ -69,9 +71,9 @@ Result<ForwardTarget> find_target(Session& session, const std::vector<std::strin
 }
 
 // Listens on the port at every address. "localhost" is 127.0.0.1 and, if available, ::1.
-Result<void> listen(Port port, const std::string& addresses, std::vector<ListeningPort>& listeners) {
-  for (std::string_view word : split(addresses, ',')) {
-    std::vector<std::string> numeric{std::string(word)};
+Result<void> listen(Port port, const std::vector<std::string>& addresses, std::vector<ListeningPort>& listeners) {
+  for (const std::string& word : addresses) {
+    std::vector<std::string> numeric{word};
     if (word == "localhost") numeric = {"127.0.0.1", "::1"};
     for (const auto& address : numeric) {
       auto fd = sys::listen_tcp(address, port.local);
@@ -141,10 +143,12 @@ class Forwarder {
 
 Result<int> run_port_forward(Commands& commands, const PortForwardFlags& flags) {
   if (flags.args.size() < 2) return Error(Code::bad_request, "TYPE/NAME and list of ports are required for port-forward");
+  auto patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
+  if (patience.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
   Session* session = TRY(commands.session());
-  ForwardTarget target = TRY(find_target(*session, flags.args));
+  ForwardTarget target = TRY(find_target(*session, flags.args, patience));
   std::vector<ListeningPort> listeners;
-  for (const Port& port : target.ports) TRY(listen(port, flags.address, listeners));
+  for (const Port& port : target.ports) TRY(listen(port, flags.addresses, listeners));
   return Forwarder(*session, std::move(target)).run(listeners);
 }
 
@@ -155,7 +159,8 @@ void add_port_forward(Commands& commands) {
   Command command = commands.add(
       "port-forward", "Make a pod's ports reachable here: POD, deployment/NAME or service/NAME, then [LOCAL:]REMOTE ...");
   command.add_option("args", flags->args, "POD or KIND/NAME, then ports: LOCAL:REMOTE, :REMOTE, PORT");
-  command.add_option("--address", flags->address, "addresses to listen on, comma separated; localhost");
+  command.add_option("--address", flags->addresses, "addresses to listen on").delimiter(',');
+  command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
   commands.on(command, [&commands, flags] { return run_port_forward(commands, *flags); });
 }
 

@@ -64,7 +64,7 @@ namespace {
 
 struct ScaleFlags : TargetFlags {
   std::string resource_version, timeout = "0s";
-  int64_t replicas = -1, current = -1;
+  int64_t replicas = 0, current = -1;
 };
 
 Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& live, std::chrono::milliseconds timeout) {

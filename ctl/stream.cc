@@ -168,6 +168,39 @@ Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const Str
   return session.upgrade(sent, kChannelProtocol);
 }
 
+Result<std::string> parse_detach_keys(const std::string& keys) {
+  std::string bytes;
+  for (std::string_view key : split(keys, ',')) {
+    constexpr std::string_view kControl = "ctrl-";
+    char letter = key.empty() ? '\0' : key.back();
+    if (key.size() == 1) {
+      bytes += letter;
+    } else if (key.starts_with(kControl) && key.size() == kControl.size() + 1 &&
+               ((letter >= 'a' && letter <= 'z') || (letter >= '@' && letter <= '_'))) {
+      bytes += char(letter & 0x1f);
+    } else {
+      return Error(Code::bad_request, "could not bind detach keys: Unknown character: '" + std::string(key) + "'");
+    }
+  }
+  return bytes;
+}
+
+std::string DetachKeys::pass(std::string_view typed) {
+  if (keys_.empty()) return std::string(typed);
+  std::string passed;
+  for (char c : typed) {
+    if (c == keys_[seen_]) {
+      detached_ = ++seen_ == keys_.size();
+      if (detached_) return passed;
+      continue;
+    }
+    passed += keys_.substr(0, seen_);  // it was not the keys
+    seen_ = c == keys_.front() ? 1 : 0;
+    if (seen_ == 0) passed += c;
+  }
+  return passed;
+}
+
 Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, const StreamHandles& ends) {
   Conversation conversation(socket, ends);
   RawTerminal terminal;
@@ -175,6 +208,7 @@ Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, co
   Signals signals(request.tty, ends.interruptible);
   if (request.tty) TRY(conversation.send_size());
   bool reading = request.use_stdin;
+  DetachKeys detach_keys(ends.detach_keys);
   TRY(conversation.receive());  // data that came with the response to the upgrade
   while (!conversation.ended()) {
     bool takes = reading && !conversation.send_buffer().full();
@@ -187,7 +221,9 @@ Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, co
       char buffer[16384];
       ssize_t got = ::read(ends.input, buffer, sizeof buffer);
       if (got > 0) {
-        TRY(conversation.send(kStdin, std::string_view(buffer, size_t(got))));
+        std::string typed = detach_keys.pass(std::string_view(buffer, size_t(got)));
+        if (!typed.empty()) TRY(conversation.send(kStdin, typed));
+        if (detach_keys.detached()) return 0;
       } else {
         reading = false;
         // On a terminal, the end of input is the character ^D. Closing stdin would hang up before all output is printed.

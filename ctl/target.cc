@@ -2,7 +2,9 @@
 // See target.h.
 #include "ctl/target.h"
 
+#include "ctl/paged_list.h"
 #include "ctl/print.h"
+#include "runtime/base/text.h"
 #include "store/object/patch.h"
 #include "store/schema/merge.h"
 
@@ -16,6 +18,14 @@ void TargetFlags::add_to(Commands& commands, Command command) {
   command.add_option("-o,--output", output, "yaml, json or name");
   command.add_option("--field-manager", field_manager, "who owns the fields");
   command.add_flag("--all", all, "all of the kind in the namespace");
+}
+
+Result<std::string> field_validation_of(const std::string& validate) {
+  if (validate == "strict" || validate == "true") return std::string("Strict");
+  if (validate == "warn") return std::string("Warn");
+  if (validate == "ignore" || validate == "false") return std::string("Ignore");
+  return Error(Code::bad_request, "invalid - validate option " + coracle::quoted(validate) +
+                                      "; must be one of: strict (or true), warn, ignore (or false)");
 }
 
 Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any,
@@ -51,7 +61,7 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
       return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
     Request request{.path = session.path(*one.kind, all_namespaces ? "" : ns)};
     if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
-    json::value list = TRY(session.json(request));
+    json::value list = TRY(paged_list(session, std::move(request), flags.chunk_size));
     for (const auto& item : get_array(list, "items")) {
       targets.found.push_back(
           {one.kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), item});
@@ -78,6 +88,7 @@ Result<json::value> send_patch(Session& session, const TargetFlags& flags, const
                   .body = to_text(patch),
                   .content_type = type};
   if (!flags.field_manager.empty()) request.query.emplace_back("fieldManager", flags.field_manager);
+  if (!flags.field_validation.empty()) request.query.emplace_back("fieldValidation", flags.field_validation);
   return session.json(request);
 }
 

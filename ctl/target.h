@@ -20,9 +20,14 @@ struct TargetFlags {
   std::string selector, output, field_manager;
   DryRun dry_run = DryRun::none;
   bool all = false, overwrite = false, local = false;
+  int64_t chunk_size = 0;        // of lists; see paged_list.h
+  std::string field_validation;  // "Strict", "Warn" or "Ignore" for patches; "": the server's default
 
   void add_to(Commands& commands, Command command);
 };
+
+// What --validate means to the server. Errors: bad_request, in kubectl's words.
+Result<std::string> field_validation_of(const std::string& validate);
 
 struct Live {
   const schema::KindInfo* kind;

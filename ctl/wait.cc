@@ -84,6 +84,15 @@ Result<void> wait_until(Session& session, const schema::KindInfo& kind, const st
   return done;
 }
 
+Result<void> wait_for_any(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& labels,
+                          milliseconds timeout) {
+  auto done = watch_until(session, session.path(kind, ns), {{"labelSelector", labels}}, timeout,
+                          [](const json::value* object) -> Result<bool> { return object != nullptr; });
+  if (!done && done.error().code() == Code::timeout && !done.error().details())
+    return Error(Code::timeout, "timed out waiting for the condition");
+  return done;
+}
+
 Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                        const std::string& uid, milliseconds timeout) {
   return wait_until(session, kind, ns, name, timeout, [&](const json::value* object) -> Result<bool> {
@@ -172,7 +181,7 @@ struct WaitFlags {
   FileFlags files;
   std::vector<std::string> conditions;
   std::string selector, field_selector, output, timeout = "30s";
-  bool all = false, all_namespaces = false;
+  bool all = false, all_namespaces = false, local = false;
 };
 
 class Waiting {
@@ -196,8 +205,8 @@ class Waiting {
     for (const Condition& condition : conditions_) {
       bool was_there = TRY(until(condition, kind, ns, name, last));
       if (!was_there && named) return {};
+      tell(kind, name, last);  // kubectl says it of each condition
     }
-    tell(kind, name, std::move(last));
     return {};
   }
 
@@ -267,6 +276,27 @@ class Waiting {
   std::chrono::steady_clock::time_point deadline_;  // for all objects together
 };
 
+// --local: the objects in the files are what they are, so there is nothing to wait for.
+Result<int> look_locally(const WaitFlags& flags, const std::vector<Condition>& conditions) {
+  if (flags.files.files.empty()) return Error(Code::bad_request, "--local needs the objects in files: -f FILE");
+  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+  std::vector<Error> failures;
+  for (Document& document : documents) {
+    std::string name(get_string(document.object, "metadata.name"));
+    bool met = true;
+    for (const Condition& condition : conditions) {
+      bool holds = TRY(condition.holds(&document.object));
+      met = met && holds;
+    }
+    if (met) print_outcome(flags.output, DryRun::none, std::move(document.object), *document.kind, "condition met");
+    else
+      failures.push_back(Error(Code::timeout, "condition not met for " + std::string(document.kind->kind.resource) + "/" + name));
+  }
+  if (failures.size() == 1) return std::move(failures.front());
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
+}
+
 Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
   std::vector<Condition> conditions;
   for (const std::string& text : flags.conditions) {
@@ -276,6 +306,7 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
   bool negative = flags.timeout.starts_with('-');  // practically no limit
   milliseconds timeout = kWeek;
   if (!negative) timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
+  if (flags.local) return look_locally(flags, conditions);
   Session* session = TRY(commands.session());
   Waiting waiting(*session, flags, std::move(conditions), timeout);
   std::vector<Error> failures;
@@ -314,6 +345,7 @@ void add_wait(Commands& commands) {
   auto flags = std::make_shared<WaitFlags>();
   Command wait = commands.add("wait", "Wait until objects are as wanted");
   wait.add_option("args", flags->args, "KIND/NAME ..., KIND NAME ..., KIND -l SELECTOR");
+  flags->files.recursive = true;  // as in kubectl
   flags->files.add_to(wait);
   wait.add_option("--for", flags->conditions, "condition=Ready, create, delete, jsonpath={.status.phase}=Running").required();
   wait.add_option("-l,--selector", flags->selector, "label selector");
@@ -321,6 +353,7 @@ void add_wait(Commands& commands) {
   wait.add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");
   wait.add_option("-o,--output", flags->output, "yaml, json or name");
   wait.add_flag("--all", flags->all, "all of the kind");
+  wait.add_flag("--local", flags->local, "look at the objects in the files, not at the server");
   wait.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   commands.on(wait, [&commands, flags] { return run_wait(commands, *flags); });
 }

@@ -18,6 +18,10 @@ Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                         std::chrono::milliseconds timeout, const std::function<Result<bool>(const json::value* object)>& look);
 
+// Waits until there is an object of the kind with these labels. Errors: timeout; the server's.
+Result<void> wait_for_any(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& labels,
+                          std::chrono::milliseconds timeout);
+
 // Waits until the object is gone. With a `uid`, an object of the same name with another uid counts as gone.
 Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                        const std::string& uid, std::chrono::milliseconds timeout);

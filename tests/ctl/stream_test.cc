@@ -110,5 +110,22 @@ TEST(StreamResult, is_read_from_the_error_channel) {
   EXPECT_EQ(read_stream_end("plain words").failure->text(), "plain words");
 }
 
+TEST(DetachKeysTest, end_what_is_typed) {
+  EXPECT_EQ(MUST(parse_detach_keys("ctrl-p,ctrl-q")), "\x10\x11");
+  EXPECT_EQ(MUST(parse_detach_keys("a,ctrl-[")), "a\x1b");
+  EXPECT_FALSE(parse_detach_keys("ctrl-pp"));
+  EXPECT_FALSE(parse_detach_keys("shift-a"));
+  DetachKeys keys("\x10\x11");
+  EXPECT_EQ(keys.pass("a\x10"), "a");
+  EXPECT_EQ(keys.pass("b"),
+            "\x10"
+            "b");
+  EXPECT_EQ(keys.pass("\x10\x10"), "\x10");
+  EXPECT_FALSE(keys.detached());
+  EXPECT_EQ(keys.pass("\x11rest"), "");
+  EXPECT_TRUE(keys.detached());
+  EXPECT_EQ(DetachKeys("").pass("x"), "x");
+}
+
 }  // namespace
 }  // namespace coracle::ctl

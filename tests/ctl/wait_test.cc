@@ -79,7 +79,7 @@ TEST(Wait, for_all_that_it_is_told_to) {
   };
   FakeApi::Outcome both = wait("condition=Ready", "jsonpath={.status.phase}=Running");
   EXPECT_EQ(both.code, 0) << both.err;
-  EXPECT_EQ(both.out, "pod/web condition met\n");
+  EXPECT_EQ(both.out, "pod/web condition met\npod/web condition met\n");  // as kubectl: of each
   EXPECT_EQ(wait("jsonpath={.status.phase}=Failed", "condition=Ready").code, 1) << "the first counts as the last does";
   EXPECT_EQ(wait("condition=Ready", "create").code, 0);
   EXPECT_EQ(api.run({"wait", "pod/web", "--timeout=0"}).code, 1) << "for nothing";
