@@ -127,7 +127,7 @@ Result<int> run_version(Commands& commands, bool client_only, const std::string&
     if (server) text += "Server Version: " + std::string(get_string(*server, "gitVersion")) + "\n";
     if (server) versions["serverVersion"] = *server;
   }
-  if (output == "json") out(to_pretty(versions, 2) + "\n");
+  if (output == "json") out(go_pretty_json(versions, JsonOrder::given) + "\n");
   else if (output == "yaml") out(to_yaml(versions));
   else out(text);  // ours is shown even if the server cannot be asked
   if (!server) return server.take_error();

@@ -15,12 +15,11 @@ namespace {
 
 struct ResourcesFlags {
   std::vector<std::string> args, verbs, categories;
-  std::string output, group, sort_by;
+  Output output{OutputSet::resources};
+  std::string group, sort_by;
   bool namespaced = true, no_headers = false, cached = false;
   Flag group_flag, namespaced_flag;
 };
-
-constexpr std::string_view kOutputs[] = {"", "json", "name", "wide", "yaml"};
 
 Error unexpected(const char* command, const std::vector<std::string>& args) {
   return Error(Code::bad_request,
@@ -29,9 +28,6 @@ Error unexpected(const char* command, const std::vector<std::string>& args) {
 
 Result<void> check_resources_flags(const ResourcesFlags& flags) {
   if (!flags.args.empty()) return unexpected("api-resources", flags.args);
-  if (std::find(std::begin(kOutputs), std::end(kOutputs), flags.output) == std::end(kOutputs))
-    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(flags.output) +
-                                        ", allowed formats are: json,name,wide,yaml");
   if (!flags.sort_by.empty() && flags.sort_by != "name" && flags.sort_by != "kind")
     return Error(Code::bad_request, "--sort-by accepts only name or kind");
   return {};
@@ -77,16 +73,14 @@ Result<int> run_resources(Commands& commands, const ResourcesFlags& flags) {
   std::stable_sort(resources.begin(), resources.end(), [&](const auto& a, const auto& b) {
     return std::pair(sort_value(a, flags.sort_by), a.name) < std::pair(sort_value(b, flags.sort_by), b.name);
   });
-  if (flags.output == "json" || flags.output == "yaml") {
-    json::value list = resource_list(resources);
-    json::value sorted = TRY(parse_json(to_sorted_text(list)));
-    out(flags.output == "json" ? to_pretty(list) + "\n" : to_yaml(sorted));
+  if (flags.output.prints_objects()) {
+    flags.output.print(resource_list(resources), JsonOrder::given);
     print_failures(failures);
     return failures.empty() ? 0 : 1;
   }
   bool wide = flags.output == "wide";
   Columns columns;
-  if (!flags.no_headers && flags.output != "name") {
+  if (!flags.no_headers && !(flags.output == "name")) {
     std::vector<std::string> head = {"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"};
     if (wide) head.insert(head.end(), {"VERBS", "CATEGORIES"});
     columns.add(std::move(head));
@@ -123,7 +117,7 @@ void add_api_resources(Commands& commands) {
   auto flags = std::make_shared<ResourcesFlags>();
   Command resources = commands.add("api-resources", "The kinds of objects the server serves");
   resources.add_option("args", flags->args, "none");
-  resources.add_option("-o,--output", flags->output, "name, wide, json or yaml");
+  commands.add_output(resources, flags->output);
   flags->group_flag = resources.add_option("--api-group", flags->group, "only this group");
   flags->namespaced_flag =
       resources.add_flag("--namespaced", flags->namespaced, "only kinds in namespaces (--namespaced=false: only others)");

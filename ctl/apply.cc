@@ -32,7 +32,8 @@ constexpr int kDiffFailed = 2;  // status 1 means that there is a difference
 
 struct ApplyFlags {
   FileFlags files;
-  std::string output, field_manager, validate = "strict", kustomize;
+  Output output;
+  std::string field_manager, validate = "strict", kustomize;
   DryRun dry_run = DryRun::none;
   bool server_side = false, force_conflicts = false;
   bool quiet = false;  // no warning about the missing annotation
@@ -204,13 +205,12 @@ void print_applied(const ApplyFlags& flags, std::vector<std::pair<const schema::
   }
   json::array items;
   for (auto& [kind, object] : applied) {
-    hide_managed_fields(object);
     name_kind(object, *kind);
     items.push_back(std::move(object));
   }
   json::value list =
       json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}};
-  out(flags.output == "yaml" ? to_yaml(list) : to_pretty(list) + "\n");
+  flags.output.print(std::move(list));
 }
 
 Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
@@ -224,7 +224,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   std::vector<Error> failures;
   std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
-  bool whole = flags.output == "yaml" || flags.output == "json";
+  bool whole = flags.output.prints_objects();
   std::vector<std::pair<const schema::KindInfo*, json::value>> wholes;
   for (auto& document : documents) {  // a failure is reported at the end; the other documents are still applied
     auto ns = settle_namespace(*session, document);
@@ -319,7 +319,7 @@ void add_apply(Commands& commands) {
   auto flags = std::make_shared<ApplyFlags>();
   Command apply = commands.add("apply", "Bring objects to what files say");
   flags->files.add_to(apply);
-  apply.add_option("-o,--output", flags->output, "yaml, json or name");
+  commands.add_output(apply, flags->output);
   commands.add_dry_run(apply, flags->dry_run);
   apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
   apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value("strict");

@@ -174,16 +174,12 @@ std::string whoami_table(const json::value& user) {
   return columns.text();
 }
 
-Result<int> run_whoami(Commands& commands, const std::string& output) {
-  if (!output.empty() && output != "json" && output != "yaml")
-    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(output) +
-                                        ", allowed formats are: json,yaml");
+Result<int> run_whoami(Commands& commands, const Output& output) {
   Session* session = TRY(commands.session());
   json::value answer = TRY(review_self(*session));
   json::object ordered{{"kind", "SelfSubjectReview"}};  // kubectl's order
   for (const auto& [name, value] : answer.get_object()) ordered.emplace(name, value);
-  if (output == "json") out(to_pretty(ordered) + "\n");
-  else if (output == "yaml") out(to_yaml(answer));
+  if (!output.empty()) output.print(std::move(ordered), JsonOrder::given);
   else if (const json::value* user = find(answer, "status.userInfo")) out(whoami_table(*user));
   return 0;
 }
@@ -203,9 +199,9 @@ void add_auth(Commands& commands) {
   can_i.add_flag("--list", flags->list, "all that we may do in the namespace");
   can_i.add_flag("--no-headers", flags->no_headers, "with --list: no line of column names");
   commands.on(can_i, [&commands, flags] { return run_can_i(commands, *flags); });
-  auto output = std::make_shared<std::string>();
+  auto output = std::make_shared<Output>();
   Command whoami = commands.add("whoami", "Our name and groups", auth);
-  whoami.add_option("-o,--output", *output, "json or yaml");
+  commands.add_output(whoami, *output);
   commands.on(whoami, [&commands, output] { return run_whoami(commands, *output); });
   add_auth_reconcile(commands, auth);
 }

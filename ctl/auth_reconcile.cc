@@ -139,7 +139,7 @@ namespace {
 struct ReconcileFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string output;
+  Output output;
   DryRun dry_run = DryRun::none;
   bool remove_extra_permissions = false, remove_extra_subjects = false;
 };
@@ -266,7 +266,7 @@ void add_auth_reconcile(Commands& commands, Command auth) {
   Command reconcile = commands.add("reconcile", "Give roles and bindings what files say; they keep what they have", auth);
   reconcile.add_option("args", flags->args, "none");
   flags->files.add_to(reconcile);
-  reconcile.add_option("-o,--output", flags->output, "yaml, json or name");
+  commands.add_output(reconcile, flags->output);
   reconcile.add_flag("--remove-extra-permissions", flags->remove_extra_permissions, "roles lose what the files do not have");
   reconcile.add_flag("--remove-extra-subjects", flags->remove_extra_subjects, "bindings lose whom the files do not name");
   commands.add_dry_run(reconcile, flags->dry_run);

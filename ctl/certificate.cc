@@ -11,8 +11,8 @@ namespace {
 struct CertificateFlags {
   std::vector<std::string> names;
   FileFlags files;
-  std::string output;
-  bool force = false, show_managed_fields = false;
+  Output output;
+  bool force = false;
 };
 
 Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
@@ -57,8 +57,8 @@ Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std:
           {"reason", "Coraclectl" + std::string(type == "Approved" ? "Approve" : "Deny")},
           {"message", "This CSR was " + done + " by coraclectl certificate " + (type == "Approved" ? "approve" : "deny") + "."},
           {"lastUpdateTime", format_time(system_clock().now())}});
-      request =
-          TRY(session->json({.method = "PUT", .path = session->path(kind, "", name, "approval"), .body = to_text(request)}));
+      std::string path = session->path(kind, "", name, "approval");
+      request = TRY(session->json({.method = "PUT", .path = path, .body = to_text(request)}));
     }
     print_outcome(flags.output, DryRun::none, std::move(request), kind, done);
   }
@@ -76,8 +76,8 @@ void add_certificate(Commands& commands) {
                               : commands.add("deny", "Keep a request from being signed", certificate);
     command.add_option("names", flags->names, "NAME of the request");
     flags->files.add_to(command);
+    commands.add_output(command, flags->output);
     command.add_flag("--force", flags->force, "decide again what is decided");
-    command.add_option("-o,--output", flags->output, "yaml, json or name");
     commands.on(command, [&commands, flags, approve] {
       return approve ? run_decision(commands, *flags, "Approved", "approved")
                      : run_decision(commands, *flags, "Denied", "denied");

@@ -65,9 +65,10 @@ Result<int> run_cluster_info(Commands& commands) {
 // ---- cluster-info dump ----
 
 struct DumpFlags {
-  std::string output = "json", directory, pod_running_timeout = "20s";
+  Output output{OutputSet::objects, "json"};
+  std::string directory, pod_running_timeout = "20s";
   std::vector<std::string> namespaces;
-  bool all_namespaces = false, show_managed_fields = false;
+  bool all_namespaces = false;
 };
 
 constexpr std::array<std::pair<const char*, const char*>, 7> kDumped = {{{"events", "events"},
@@ -80,7 +81,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kDumped = {{{"event
 
 class Dump {
  public:
-  Dump(Session& session, const DumpFlags& flags) : session_(session), flags_(flags) {}
+  Dump(Session& session, const DumpFlags& flags) : session_(session), flags_(flags), output_(flags.output) {}
 
   Result<void> run() {
     TRY(list("nodes", "nodes", ""));
@@ -117,13 +118,10 @@ class Dump {
     const schema::KindInfo& kind = *schema::catalog().by_name(resource);
     json::value all = TRY(session_.json({.path = session_.path(kind, ns)}));
     json::value shown = all;
-    json::value* items = shown.get_object().if_contains("items");
-    if (!flags_.show_managed_fields && items && items->is_array())
-      for (auto& item : items->get_array()) hide_managed_fields(item);
     if (get_array(shown, "items").empty()) shown.get_object()["items"] = nullptr;  // as kubectl shows it
-    bool yaml = flags_.output == "yaml";
-    std::string mark = std::exchange(another_, true) ? "---\n" : "";  // between YAML documents
-    TRY(write(file + (yaml ? ".yaml" : ".json"), yaml ? mark + to_yaml(shown) : to_pretty(shown) + "\n"));
+    const char* ending = output_ == "json" ? ".json" : output_ == "yaml" ? ".yaml" : ".txt";
+    auto text = output_.rendered(std::move(shown), JsonOrder::given);
+    TRY(write(file + ending, text.value_or("")));
     return all;
   }
 
@@ -143,13 +141,10 @@ class Dump {
 
   Session& session_;
   const DumpFlags& flags_;
-  bool another_ = false;
+  Output output_;
 };
 
 Result<int> run_dump(Commands& commands, const DumpFlags& flags) {
-  if (flags.output != "json" && flags.output != "yaml")
-    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(flags.output) +
-                                        ", allowed formats are: json,yaml");
   TRY(parse_timeout(flags.pod_running_timeout).wrap("--pod-running-timeout"));
   Session* session = TRY(commands.session());
   TRY(Dump(*session, flags).run());
@@ -164,12 +159,11 @@ void add_cluster_info(Commands& commands) {
   commands.on(info, [&commands] { return run_cluster_info(commands); });
   auto flags = std::make_shared<DumpFlags>();
   Command dump = commands.add("dump", "Objects and logs, for who is to help", info);
-  dump.add_option("-o,--output", flags->output, "json or yaml");
+  commands.add_output(dump, flags->output);
   dump.add_option("--output-directory", flags->directory, "write files there, not to standard output");
   dump.add_option("--namespaces", flags->namespaces, "of these; else of kube-system and the one in force").delimiter(',');
   dump.add_flag("-A,--all-namespaces", flags->all_namespaces, "of all namespaces");
   dump.add_option("--pod-running-timeout", flags->pod_running_timeout, "as in kubectl, where it has no effect either");
-  dump.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields");
   commands.on(dump, [&commands, flags] { return run_dump(commands, *flags); });
 }
 

@@ -13,10 +13,8 @@
 
 #include "ctl/about.h"
 #include "ctl/escape.h"
-#include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
-#include "store/object/yaml.h"
 
 extern char** environ;
 
@@ -41,6 +39,11 @@ void Commands::add_dry_run(Command command, DryRun& value) {
   added.flag = command.add_option("--dry-run", added.text, "none, client or server").optional_value("unchanged");
 }
 
+void Commands::add_output(Command command, Output& output) {
+  output.add_to(command);
+  outputs_.push_back(output);
+}
+
 Result<int> Commands::run() {
   if (flags_.profile != "none")
     return Error(Code::unsupported, "--profile=" + flags_.profile + ": only none; perf(1) measures a program like this");
@@ -49,7 +52,15 @@ Result<int> Commands::run() {
     dry_run_ = TRY(parse_dry_run(one->text));
     *one->value = dry_run_;
   }
-  int code = TRY(chosen_());
+  for (auto& output : outputs_) TRY(output.prepare());
+  auto ran = chosen_();
+  for (auto& output : outputs_) {
+    std::vector<Error> failures = output.take_failures();
+    if (failures.empty()) continue;
+    print_failures(failures);
+    if (ran) ran = 1;
+  }
+  int code = TRY(std::move(ran));
   if (code == 0 && flags_.warnings_as_errors && session_ && session_->warned())
     return Error(Code::invalid, "the server warned, and --warnings-as-errors is set");
   return code;
@@ -87,14 +98,11 @@ std::string dry_run_note(DryRun dry_run) {
   return dry_run == DryRun::client ? " (dry run)" : dry_run == DryRun::server ? " (server dry run)" : "";
 }
 
-void print_outcome(std::string_view output, DryRun dry_run, json::value object, const schema::KindInfo& kind,
-                   std::string_view what) {
-  static bool another = false;  // document of YAML; one thread prints outcomes
-  hide_managed_fields(object);
+void print_outcome(const Output& output, DryRun dry_run, json::value object, const schema::KindInfo& kind, std::string_view what,
+                   JsonOrder order) {
+  if (output.prints_objects()) return void(output.print(std::move(object), order));
   std::string name = message_name(kind, get_string(object, "metadata.name"));
-  if (output == "yaml") out((std::exchange(another, true) ? "---\n" : "") + to_yaml(object));
-  else if (output == "json") out(to_pretty(object) + "\n");
-  else if (output == "name") out(name + "\n");
+  if (output == "name") out(name + "\n");
   else out(name + " " + std::string(what) + dry_run_note(dry_run) + "\n");
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ctl/flags.h"
+#include "ctl/output.h"
 #include "ctl/session.h"
 
 namespace coracle::ctl {
@@ -30,6 +31,8 @@ class Commands {
   // --dry-run=none, client or server. `value` has what the line says once the command runs, and every request of its session
   // keeps to it: a command that has the flag cannot write in a dry run.
   void add_dry_run(Command command, DryRun& value);
+  // -o and its flags (output.h). They are read before the command runs; where a template of it fails, the exit code is 1.
+  void add_output(Command command, Output& output);
   // Does what the line, which was read, asks for; there is something. Gives the exit code. Errors: the command's; bad_request for
   // another value of --dry-run.
   Result<int> run();
@@ -55,6 +58,7 @@ class Commands {
   std::unique_ptr<Session> session_;
   Run chosen_;
   std::vector<std::unique_ptr<DryRunFlag>> dry_run_flags_;
+  std::vector<Output> outputs_;
   DryRun dry_run_ = DryRun::none;
   std::vector<std::string> rest_, expected_;
 };
@@ -117,10 +121,10 @@ Result<int> run_program(const std::vector<std::string>& argv);
 void out(std::string_view text);           // to standard output, all of it
 void tell(std::string_view text);          // to standard error, for people: what a terminal would obey is written out (escape.h)
 std::string dry_run_note(DryRun dry_run);  // " (dry run)", " (server dry run)" or nothing
-// What became of an object: the object itself where `output` is yaml or json, its name where it is name, else "pod/web created".
-// YAML documents after the first begin with "---".
-void print_outcome(std::string_view output, DryRun dry_run, json::value object, const schema::KindInfo& kind,
-                   std::string_view what);
+// What became of an object: the object itself where `output` is a format for objects, its name where it is name, else
+// "pod/web created". In JSON its members are sorted, as kubectl prints what is no type of Go to it, or as `order` says.
+void print_outcome(const Output& output, DryRun dry_run, json::value object, const schema::KindInfo& kind, std::string_view what,
+                   JsonOrder order = JsonOrder::sorted);
 // To standard error, as kubectl words it: what the server said, or what we could not do.
 void print_failure(const Error& error);
 // Several failures as kubectl prints them: one as ever, more without a head, one to a line. Nothing when there are none.

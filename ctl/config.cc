@@ -6,7 +6,6 @@
 
 #include "ctl/config_property.h"
 #include "ctl/config_view.h"
-#include "ctl/jsonpath.h"
 #include "ctl/kubeconfig_files.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
@@ -25,25 +24,9 @@ Result<KubeconfigFiles> open_files(Commands& commands, KubeconfigUse use) {
 
 struct ViewFlags {
   Arguments args;
-  std::string output = "yaml";
+  Output output{OutputSet::objects, "yaml"};
   bool merge = true, flatten = false, minify = false, raw = false;
 };
-
-Result<void> print_config(const json::value& config, const std::string& output) {
-  if (output == "json") {
-    out(to_pretty(config) + "\n");
-  } else if (output == "yaml") {
-    json::value sorted = TRY(parse_json(to_sorted_text(config)));
-    out(to_yaml(sorted));
-  } else if (output.starts_with("jsonpath=") || output.starts_with("jsonpath-as-json=")) {
-    std::string text = TRY(jsonpath(output.substr(output.find('=') + 1), config));
-    out(text);
-  } else {
-    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(output) +
-                                        ", allowed formats are: json,jsonpath,yaml");
-  }
-  return {};
-}
 
 Result<int> run_view(Commands& commands, const ViewFlags& flags) {
   if (!flags.args.empty())
@@ -58,7 +41,7 @@ Result<int> run_view(Commands& commands, const ViewFlags& flags) {
   }
   if (flags.flatten) TRY(flatten_kubeconfig(config));
   else if (!flags.raw) redact_kubeconfig(config);
-  TRY(print_config(ordered_kubeconfig(config), flags.output));
+  flags.output.print(ordered_kubeconfig(config), JsonOrder::given);
   return 0;
 }
 
@@ -189,7 +172,7 @@ void add_readers(Commands& commands, Command config) {
   auto view_flags = std::make_shared<ViewFlags>();
   Command view = commands.add("view", "Show it: all files merged, secrets left out", config);
   view.add_option("args", view_flags->args, "none");
-  view.add_option("-o,--output", view_flags->output, "yaml, json, jsonpath=…");
+  commands.add_output(view, view_flags->output);
   view.add_flag("--merge", view_flags->merge, "merge all files (--merge=false: only that of --kubeconfig)");
   view.add_flag("--flatten", view_flags->flatten, "with the content of files that it names, for use elsewhere");
   view.add_flag("--minify", view_flags->minify, "only what the current context uses");

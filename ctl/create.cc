@@ -14,7 +14,7 @@
 namespace coracle::ctl {
 
 void CreateFlags::add_to(Commands& commands, Command command) {
-  command.add_option("-o,--output", output, "yaml, json or name");
+  commands.add_output(command, output);
   commands.add_dry_run(command, dry_run);
   command.add_option("--field-manager", field_manager, "who owns the fields");
   command.add_option("--validate", validate, "strict, warn or ignore").optional_value("strict");
@@ -52,7 +52,7 @@ Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value 
   Session* session = TRY(commands.session());
   const schema::KindInfo& kind = *kind_of(object);
   json::value created = TRY(send_new(*session, flags, std::move(object), kind));
-  print_outcome(flags.output, flags.dry_run, created, kind, "created");
+  print_outcome(flags.output, flags.dry_run, created, kind, "created", JsonOrder::given);
   return 0;
 }
 
@@ -316,8 +316,7 @@ void add_service(Commands& commands, Command create) {
 }
 
 // A token by which a program speaks for a ServiceAccount.
-Result<int> run_create_token(Commands& commands, const std::string& name, const std::string& duration,
-                             const std::string& output) {
+Result<int> run_create_token(Commands& commands, const std::string& name, const std::string& duration, const Output& output) {
   Session* session = TRY(commands.session());
   json::value wanted = json::object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}};
   if (!duration.empty()) {
@@ -328,21 +327,21 @@ Result<int> run_create_token(Commands& commands, const std::string& name, const 
       TRY(session->json({.method = "POST",
                          .path = session->path(schema::catalog().of(kServiceAccount), session->ns(), name, "token"),
                          .body = to_text(wanted)}));
-  if (output == "json") out(to_pretty(answer) + "\n");
-  else if (output == "yaml") out(to_yaml(answer));
+  if (!output.empty()) output.print(std::move(answer), JsonOrder::given);
   else out(std::string(get_string(answer, "status.token")) + "\n");
   return 0;
 }
 
 void add_token(Commands& commands, Command create) {
   struct Flags {
-    std::string name, duration, output;
+    std::string name, duration;
+    Output output;
   };
   auto flags = std::make_shared<Flags>();
   Command token = commands.add("token", "Ask for a ServiceAccount's token", create);
   token.add_option("name", flags->name, "the ServiceAccount's name").required();
   token.add_option("--duration", flags->duration, "how long it is good for: 10m, 1h");
-  token.add_option("-o,--output", flags->output, "json or yaml");
+  commands.add_output(token, flags->output);
   commands.on(token, [&commands, flags] { return run_create_token(commands, flags->name, flags->duration, flags->output); });
 }
 

@@ -8,7 +8,8 @@ namespace coracle::ctl {
 
 struct CreateFlags {
   FileFlags files;
-  std::string output, field_manager = "kubectl-create", validate = "strict";
+  Output output;
+  std::string field_manager = "kubectl-create", validate = "strict";
   DryRun dry_run = DryRun::none;
   bool save_config = false;
 

@@ -7,16 +7,16 @@
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
-#include "store/object/yaml.h"
 
 namespace coracle::ctl {
 namespace {
 
 struct EventFlags {
-  std::string about, output;
+  std::string about;
+  Output output;
   std::vector<std::string> types;
   int64_t chunk_size = kChunkSize;
-  bool all_namespaces = false, watch = false, no_headers = false, show_managed_fields = false;
+  bool all_namespaces = false, watch = false, no_headers = false;
 };
 
 std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
@@ -61,15 +61,6 @@ class Filter {
   std::vector<std::string> types_;
 };
 
-// One event of a watch with -o.
-void print_whole_event(const std::string& output, json::value event) {
-  static bool another = false;  // document of YAML; one thread prints events
-  name_kind(event, schema::catalog().of(kEvent));
-  hide_managed_fields(event);
-  if (output == "json") out(to_pretty(event) + "\n");
-  else out((std::exchange(another, true) ? "---\n" : "") + to_yaml(event));
-}
-
 Result<void> watch_events(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path,
                           const std::string& revision, std::vector<size_t> widths) {
   Request request{.path = path, .query = {{"watch", "true"}, {"resourceVersion", revision}}};
@@ -82,7 +73,7 @@ Result<void> watch_events(Session& session, const EventFlags& flags, const Filte
       std::string_view type = change ? get_string(*change, "type") : std::string_view();
       if (!event || (type != "ADDED" && type != "MODIFIED") || !filter.passes(*event)) continue;
       if (!flags.output.empty()) {
-        print_whole_event(flags.output, *event);
+        if (!flags.output.print(*event)) return false;
         continue;
       }
       Columns columns;
@@ -108,30 +99,25 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
     std::fputs(ns.empty() ? "No events found.\n" : ("No events found in " + ns + " namespace.\n").c_str(), stderr);
     return 0;
   }
-  if (!flags.output.empty() && flags.watch) {
-    for (const auto& event : events) print_whole_event(flags.output, event);
-    TRY(watch_events(*session, flags, filter, path, revision, {}));
+  if (!flags.output.empty() && !flags.watch) {
+    json::array items(events.begin(), events.end());
+    flags.output.print(
+        json::object{{"kind", "EventList"}, {"apiVersion", "v1"}, {"metadata", json::object()}, {"items", std::move(items)}},
+        JsonOrder::given);
     return 0;
   }
-  if (!flags.output.empty()) {
-    for (auto& event : events) {
-      name_kind(event, schema::catalog().of(kEvent));
-      if (!flags.show_managed_fields) hide_managed_fields(event);
-    }
-    json::value whole = json::object{{"apiVersion", "v1"},
-                                     {"items", json::array(events.begin(), events.end())},
-                                     {"kind", "EventList"},
-                                     {"metadata", json::object()}};
-    out(flags.output == "json" ? to_pretty(whole) + "\n" : to_yaml(whole));
-    return 0;
-  }
-  Columns columns;
-  std::vector<std::string> header = {"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"};
-  if (flags.all_namespaces) header.insert(header.begin(), "NAMESPACE");
-  if (!flags.no_headers) columns.add(header);
-  for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
   std::vector<size_t> widths;
-  out(columns.text(terminal_width(), &widths));
+  if (flags.output.empty()) {
+    Columns columns;
+    std::vector<std::string> header = {"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"};
+    if (flags.all_namespaces) header.insert(header.begin(), "NAMESPACE");
+    if (!flags.no_headers) columns.add(header);
+    for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
+    out(columns.text(terminal_width(), &widths));
+  } else {
+    for (const auto& event : events)
+      if (!flags.output.print(event)) return 1;
+  }
   if (flags.watch) TRY(watch_events(*session, flags, filter, path, revision, widths));
   return 0;
 }
@@ -143,11 +129,10 @@ void add_events(Commands& commands) {
   Command events = commands.add("events", "What happened, oldest first");
   events.add_option("--for", flags->about, "of this object: KIND/NAME");
   events.add_option("--types", flags->types, "Normal or Warning").delimiter(',');
-  events.add_option("-o,--output", flags->output, "json or yaml").one_of({"json", "yaml"});
+  commands.add_output(events, flags->output);
   events.add_option("--chunk-size", flags->chunk_size, "events that one answer of the server holds; 0: all");
   events.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   events.add_flag("-w,--watch", flags->watch, "then go on as they happen");
-  events.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
   events.add_flag("--no-headers", flags->no_headers, "no line of column names");
   commands.on(events, [&commands, flags] { return run_events(commands, *flags); });
 }

@@ -2,14 +2,12 @@
 // get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
 // as they change.
 #include "ctl/command.h"
-#include "ctl/jsonpath.h"
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
 #include "ctl/raw.h"
 #include "ctl/sort_key.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
-#include "store/object/yaml.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -20,9 +18,10 @@ constexpr const char* kTableAccept = "application/json;as=Table;v=v1;g=meta.k8s.
 struct GetFlags {
   std::vector<std::string> args, label_columns;
   FileFlags files;
-  std::string output, selector, field_selector, sort_by, raw;
+  Output output{OutputSet::get};
+  std::string selector, field_selector, sort_by, raw;
   bool all_namespaces = false, watch = false, watch_only = false, no_headers = false, show_labels = false;
-  bool ignore_not_found = false, show_kind = false, show_managed_fields = false, output_watch_events = false;
+  bool ignore_not_found = false, show_kind = false, output_watch_events = false;
   bool server_print = true;
   int64_t chunk_size = kChunkSize;
   std::string subresource;
@@ -33,8 +32,6 @@ struct Selection {
   std::string ns;                  // "" = all, or cluster-scoped
   std::vector<std::string> names;  // empty: all
 };
-
-bool is_table(const GetFlags& flags) { return flags.output.empty() || flags.output == "wide"; }
 
 TableOptions table_options(const GetFlags& flags, const Selection& selection, bool several) {
   TableOptions options;
@@ -88,46 +85,13 @@ Result<json::value> get_one(Session& session, const GetFlags& flags, const Selec
   return session.json(request);
 }
 
-Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objects, bool single) {
-  if (!flags.show_managed_fields)
-    for (auto& object : objects) hide_managed_fields(object);
-  const std::string& output = flags.output;
-  if (output == "name") {
-    for (const auto& object : objects) {
-      const schema::KindInfo* kind = kind_of(object);
-      out((kind ? message_name(*kind, get_string(object, "metadata.name")) : std::string(get_string(object, "metadata.name"))) +
-          "\n");
-    }
-    return {};
-  }
-  if (output.starts_with("custom-columns=") || output.starts_with("custom-columns-file=")) {
-    std::vector<const json::value*> pointers;
-    for (const auto& object : objects) pointers.push_back(&object);
-    std::string columns = TRY(print_custom_columns(output.substr(output.find('=') + 1), pointers, !flags.no_headers));
-    out(columns);
-    return {};
-  }
-  json::value whole;
-  if (single && objects.size() == 1) {
-    whole = std::move(objects.front());
-  } else {
-    json::array items;
-    for (auto& object : objects) items.push_back(std::move(object));
-    whole = json::object{
-        {"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}};
-  }
-  if (output == "json") {
-    out(to_pretty(whole) + "\n");
-  } else if (output == "yaml") {
-    out(to_yaml(whole));
-  } else if (output.starts_with("jsonpath=") || output.starts_with("jsonpath-as-json=")) {
-    std::string text = TRY(jsonpath(output.substr(output.find('=') + 1), whole));
-    out(text);
-  } else {
-    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(output) +
-                                        ", allowed formats are: custom-columns,json,jsonpath,name,wide,yaml");
-  }
-  return {};
+// One object that was asked for by its name is printed as it is, others as a List. False if that failed.
+bool print_objects(const GetFlags& flags, std::vector<json::value> objects, bool single) {
+  if (single && objects.size() == 1) return flags.output.print(std::move(objects.front()));
+  json::array items;
+  for (auto& object : objects) items.push_back(std::move(object));
+  return flags.output.print(
+      json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}});
 }
 
 // Reads `kind`'s changes after `revision` and prints them until the connection ends.
@@ -137,7 +101,7 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
   if (selection.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + selection.names.front());
   request.query.emplace_back("watch", "true");
   if (!revision.empty()) request.query.emplace_back("resourceVersion", revision);
-  bool table = is_table(flags);
+  bool table = flags.output.is_table();
   if (table) request.accept = kTableAccept;
   std::string partial;
   json::value columns;  // stand only in the first event's table
@@ -165,9 +129,7 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
       out(rows);
       return true;
     }
-    auto printed = print_objects(flags, {object}, true);
-    if (!printed) failed = printed.take_error(), ended_badly = true;
-    return !ended_badly;
+    return print_objects(flags, {object}, true);
   };
   TRY(session.stream(request, [&](std::string_view bytes) {
     partial += bytes;
@@ -325,10 +287,22 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
     objects.assign(values.begin(), values.end());
   }
   bool nothing = objects.empty() && (single || flags.ignore_not_found || !failures.empty());  // else: an empty List
-  if (!flags.watch_only && !nothing) TRY(print_objects(flags, std::move(objects), single));
+  if (!flags.watch_only && !nothing) print_objects(flags, std::move(objects), single);
   if ((flags.watch || flags.watch_only) && failures.empty()) TRY(watch_selection(session, flags, selections.front(), revision));
   print_failures(failures);
   return failures.empty() ? 0 : 1;
+}
+
+Result<void> check_flags(const GetFlags& flags) {
+  const std::string& output = flags.output.text();
+  if (flags.show_labels && !flags.output.is_table())
+    return Error(Code::bad_request, "--show-labels option cannot be used with " + output + " printer");
+  if (!flags.label_columns.empty() && output.starts_with("custom-columns"))
+    return Error(Code::bad_request, "--label-columns option cannot be used with " + output + " printer");
+  if (flags.output_watch_events && !flags.watch && !flags.watch_only)
+    return Error(Code::bad_request, "--output-watch-events option can only be used with --watch or --watch-only");
+  if (!flags.sort_by.empty()) TRY(SortPath::parse(flags.sort_by, flags.output.is_table()));
+  return {};
 }
 
 Result<int> run_get(Commands& commands, GetFlags flags) {
@@ -337,6 +311,8 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
     bool others = flags.watch || flags.watch_only || !flags.selector.empty() || !flags.output.empty();
     return run_raw(commands, {.method = "GET", .path = flags.raw, .other_flags = others});
   }
+  TRY(check_flags(flags));
+  flags.output.set_headers(!flags.no_headers);
   Session* session = TRY(commands.session());
   if (flags.args.empty() && flags.files.files.empty())
     return Error(Code::bad_request,
@@ -353,8 +329,8 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
     print_failures(failures);
     return 1;
   }
-  return is_table(flags) ? run_table(*session, flags, selections, std::move(failures))
-                         : run_objects(*session, flags, selections, std::move(failures));
+  return flags.output.is_table() ? run_table(*session, flags, selections, std::move(failures))
+                                 : run_objects(*session, flags, selections, std::move(failures));
 }
 
 }  // namespace
@@ -364,7 +340,7 @@ void add_get(Commands& commands) {
   Command get = commands.add("get", "Show one or many objects");
   get.add_option("args", flags->args, "KIND [NAME ...], or KIND/NAME ...");
   flags->files.add_to(get);
-  get.add_option("-o,--output", flags->output, "wide, yaml, json, name, jsonpath=…, custom-columns=…");
+  commands.add_output(get, flags->output);
   get.add_option("-l,--selector", flags->selector, "label selector: a=b,c!=d,e in (f,g)");
   get.add_option("--field-selector", flags->field_selector, "field selector: status.phase=Running");
   get.add_option("--sort-by", flags->sort_by, "a JSONPath expression to sort by");
@@ -377,7 +353,6 @@ void add_get(Commands& commands) {
   get.add_flag("--no-headers", flags->no_headers, "no line of column names");
   get.add_flag("--show-labels", flags->show_labels, "labels as the last column");
   get.add_flag("--show-kind", flags->show_kind, "name the kind of each object");
-  get.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields in YAML and JSON");
   get.add_option("--chunk-size", flags->chunk_size, "objects that one answer of the server holds; 0: all");
   get.add_option("--subresource", flags->subresource, "status, scale or another subresource of the object");
   get.add_flag("--server-print", flags->server_print, "the server says which columns there are");

@@ -1,381 +1,327 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates the template while parsing it: a template is short and used once. See jsonpath.h.
+// Evaluates JSONPath templates. See jsonpath.h.
 #include "ctl/jsonpath.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
+#include "ctl/go_format.h"
+#include "ctl/go_json.h"
+#include "ctl/jsonpath_nodes.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
 namespace {
 
-using Values = std::vector<const json::value*>;
+using PathNode = JsonPathNode;
+using PathKind = JsonPathNode::Kind;
+using ValueKind = GoValue::Kind;
+using GoValues = std::vector<GoValue>;
 
-constexpr int kDepthMax = 64;    // depth limit of the operator ..
-constexpr int kNestingMax = 64;  // limit for nested ranges and filters
-
-void descend(const json::value& at, Values& out, int depth) {  // appends the value and all its descendants
-  if (depth > kDepthMax) return;
-  out.push_back(&at);
-  if (const auto* object = at.if_object())
-    for (const auto& [key, child] : *object) descend(child, out, depth + 1);
-  if (const auto* array = at.if_array())
-    for (const auto& child : *array) descend(child, out, depth + 1);
-}
-
-Values field(const Values& from, std::string_view name) {
-  Values out;
-  for (const auto* value : from)
-    if (const auto* object = value->if_object())
-      if (const auto* child = object->if_contains(name)) out.push_back(child);
-  return out;
-}
-
-Values children(const Values& from) {
-  Values out;
-  for (const auto* value : from) {
-    if (const auto* object = value->if_object())
-      for (const auto& [key, child] : *object) out.push_back(&child);
-    if (const auto* array = value->if_array())
-      for (const auto& child : *array) out.push_back(&child);
-  }
-  return out;
-}
-
-class Reader {
- public:
-  Reader(std::string_view text, const json::value& root) : text_(text), root_(root) {}
-
-  Error wrong(std::string_view what) const {
-    return Error(Code::invalid,
-                 "jsonpath: " + std::string(what) + " at position " + std::to_string(at_ + 1) + " of " + coracle::quoted(text_));
-  }
-  bool done() const { return at_ >= text_.size(); }
-  char peek() const { return done() ? '\0' : text_[at_]; }
-  bool take(std::string_view token) {
-    if (!text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  void skip_spaces() {
-    while (peek() == ' ') ++at_;
-  }
-
-  Result<std::string> quoted_text() {  // called at the opening quote
-    char quote = text_[at_++];
-    std::string out;
-    while (!done() && text_[at_] != quote) {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
-        char c = text_[++at_];
-        out += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
-      } else {
-        out += text_[at_];
-      }
-      ++at_;
-    }
-    if (done()) return wrong("a quote is not closed");
-    ++at_;
-    return out;
-  }
-
-  std::string name() {  // a field name; "\." is a literal dot
-    std::string out;
-    while (!done()) {
-      char c = text_[at_];
-      if (c == '\\' && at_ + 1 < text_.size()) {
-        out += text_[at_ + 1];
-        at_ += 2;
-        continue;
-      }
-      if (c == '.' || c == '[' || c == ']' || c == '}' || c == ' ' || c == ',' || c == ')' || c == '=' || c == '!' || c == '<' ||
-          c == '>' || c == '&' || c == '|')
-        break;
-      out += c;
-      ++at_;
-    }
-    return out;
-  }
-
-  // A path. It starts at $ (the root), at @ or at . (the current value).
-  Result<Values> path(const json::value& current) {
-    Values values{&current};
-    if (take("$")) values = {&root_};
-    else take("@");
-    if (!done() && peek() != '.' && peek() != '[' && peek() != '}' && peek() != ' ' && peek() != ')')
-      values = field(values, name());
-    while (!done()) {
-      if (take("..")) {
-        Values below;
-        for (const auto* value : values) descend(*value, below, 0);
-        if (take("*")) values = children(below);
-        else if (peek() == '[') values = below;
-        else values = field(below, name());
-      } else if (take(".")) {
-        if (take("*")) {
-          values = children(values);
-        } else if (peek() != '[') {
-          std::string key = name();
-          if (!key.empty()) values = field(values, key);
-        }
-      } else if (take("[")) {
-        values = TRY(subscript(values));
-      } else {
-        break;
-      }
-    }
-    return values;
-  }
-
-  Result<Values> subscript(const Values& from) {  // called after '['
-    if (take("?(")) {
-      Nesting nesting(*this);
-      if (nesting.too_deep()) return wrong("nested too deeply");
-      Values out;
-      size_t start = at_, end = at_;
-      Values all;
-      for (const auto* value : from)
-        if (const auto* array = value->if_array())
-          for (const auto& item : *array) all.push_back(&item);
-      if (all.empty()) {  // the rest must still be parsed
-        json::value nothing;
-        TRY(condition(nothing));
-        end = at_;
-      }
-      for (const auto* item : all) {
-        at_ = start;
-        bool holds = TRY(condition(*item));
-        end = at_;
-        if (holds) out.push_back(item);
-      }
-      at_ = end;
-      if (!take(")]")) return wrong("expected )]");
-      return out;
-    }
-    Values out;
-    do {
-      skip_spaces();
-      if (take("*")) {
-        for (const auto* value : children(from)) out.push_back(value);
-      } else if (peek() == '\'' || peek() == '"') {
-        std::string key = TRY(quoted_text());
-        for (const auto* value : field(from, key)) out.push_back(value);
-      } else {
-        Values some = TRY(indices(from));
-        out.insert(out.end(), some.begin(), some.end());
-      }
-      skip_spaces();
-    } while (take(","));
-    if (!take("]")) return wrong("expected ]");
-    return out;
-  }
-
-  std::optional<int64_t> integer() {
-    size_t start = at_;
-    if (peek() == '-') ++at_;
-    while (peek() >= '0' && peek() <= '9') ++at_;
-    return parse_number<int64_t>(text_.substr(start, at_ - start));
-  }
-
-  Result<Values> indices(const Values& from) {  // n, n:m, n:m:s
-    std::optional<int64_t> first = integer(), last, step;
-    bool slice = false;
-    if (take(":")) {
-      slice = true;
-      last = integer();
-      if (take(":")) step = integer();
-    }
-    if (!slice && !first) return wrong("expected an index");
-    if (step && *step <= 0) return wrong("a slice's step is 1 or more");
-    Values out;
-    for (const auto* value : from) {
-      const auto* array = value->if_array();
-      if (!array) continue;
-      auto size = int64_t(array->size());
-      auto clamp = [&](int64_t n) { return std::min(std::max(n < 0 ? n + size : n, int64_t(0)), size); };
-      if (!slice) {
-        int64_t n = *first < 0 ? *first + size : *first;
-        if (n >= 0 && n < size) out.push_back(&(*array)[size_t(n)]);
-        else if (in_template_)
-          return Error(Code::invalid,
-                       "array index out of bounds: index " + std::to_string(n) + ", length " + std::to_string(size));
-        continue;
-      }
-      for (int64_t n = clamp(first.value_or(0)); n < clamp(last.value_or(size)); n += step.value_or(1))
-        out.push_back(&(*array)[size_t(n)]);
-    }
-    return out;
-  }
-
-  struct Operand {
-    std::optional<std::string> text;
-    std::optional<double> number;
-    std::optional<bool> flag;
-    bool present = false;
-  };
-  static Operand operand_of(const json::value& value) {
-    Operand operand{.present = !value.is_null()};
-    if (const auto* text = value.if_string()) operand.text = std::string(*text);
-    if (const auto* flag = value.if_bool()) operand.flag = *flag;
-    if (value.is_number())
-      operand.number = value.is_double()  ? value.get_double()
-                       : value.is_int64() ? double(value.get_int64())
-                                          : double(value.get_uint64());
-    return operand;
-  }
-  Result<Operand> operand(const json::value& item) {
-    skip_spaces();
-    if (peek() == '\'' || peek() == '"') {
-      Operand operand{.present = true};
-      operand.text = TRY(quoted_text());
-      return operand;
-    }
-    if (peek() == '@' || peek() == '$' || peek() == '.') {
-      bool in_template = std::exchange(in_template_, false);
-      auto found = path(item);
-      in_template_ = in_template;
-      Values values = TRY(std::move(found));
-      return values.empty() ? Operand{} : operand_of(*values.front());
-    }
-    Operand operand{.present = true};
-    if (take("true")) return operand.flag = true, operand;
-    if (take("false")) return operand.flag = false, operand;
-    size_t start = at_;
-    while (peek() == '-' || peek() == '.' || (peek() >= '0' && peek() <= '9')) ++at_;
-    try_number(text_.substr(start, at_ - start), operand);
-    if (!operand.number) return wrong("expected a value");
-    return operand;
-  }
-  static void try_number(std::string_view text, Operand& operand) {
-    double number = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (!text.empty() && error == std::errc() && end == text.data() + text.size()) operand.number = number;
-  }
-
-  Result<bool> condition(const json::value& item) {
-    bool any = false;
-    do {
-      bool all = true;
-      do {
-        bool one = TRY(comparison(item));
-        all = all && one;
-        skip_spaces();
-      } while (take("&&"));
-      any = any || all;
-    } while (take("||"));
-    return any;
-  }
-
-  Result<bool> comparison(const json::value& item) {
-    Operand left = TRY(operand(item));
-    skip_spaces();
-    std::string_view op;
-    for (std::string_view candidate : {"==", "!=", "<=", ">=", "<", ">"})
-      if (take(candidate)) {
-        op = candidate;
-        break;
-      }
-    if (op.empty()) return left.present && (!left.flag || *left.flag);
-    Operand right = TRY(operand(item));
-    if (!left.present || !right.present) return op == "!=" && left.present != right.present;
-    auto holds = [&](auto a, auto b) {
-      return op == "==" ? a == b : op == "!=" ? a != b : op == "<=" ? a <= b : op == ">=" ? a >= b : op == "<" ? a < b : a > b;
-    };
-    if (left.text && right.text) return holds(*left.text, *right.text);
-    if (left.number && right.number) return holds(*left.number, *right.number);
-    if (left.flag && right.flag) return holds(*left.flag, *right.flag);
-    return op == "!=";
-  }
-
-  // Evaluates text and {…} to the end of the template or, in a range, to its {end}.
-  Result<void> body(const json::value& current, std::string& out, bool in_range) {
-    Nesting nesting(*this);
-    if (nesting.too_deep()) return wrong("nested too deeply");
-    in_template_ = true;
-    while (!done()) {
-      if (!take("{")) {
-        out += text_[at_++];
-        continue;
-      }
-      skip_spaces();
-      if (take("end")) {
-        skip_spaces();
-        if (!take("}")) return wrong("expected }");
-        if (!in_range) return wrong("{end} without {range}");
-        return {};
-      }
-      if (take("range ")) {
-        skip_spaces();
-        Values items = TRY(path(current));
-        skip_spaces();
-        if (!take("}")) return wrong("expected }");
-        size_t start = at_;
-        for (const auto* item : items) {
-          at_ = start;
-          TRY(body(*item, out, true));
-        }
-        if (items.empty()) {
-          std::string ignored;
-          json::value nothing;
-          TRY(body(nothing, ignored, true));
-        }
-        continue;
-      }
-      if (peek() == '\'' || peek() == '"') {
-        out += TRY(quoted_text());
-      } else {
-        Values values = TRY(path(current));
-        for (size_t i = 0; i < values.size(); ++i) out.append(i ? " " : "").append(jsonpath_text(*values[i]));
-      }
-      skip_spaces();
-      if (!take("}")) return wrong("expected }");
-    }
-    if (in_range) return wrong("{range} without {end}");
-    return {};
-  }
-
- private:
-  struct Nesting {  // raises the nesting depth during its lifetime
-    explicit Nesting(Reader& reader) : reader(reader) { ++reader.nesting_; }
-    ~Nesting() { --reader.nesting_; }
-    Nesting(const Nesting&) = delete;
-    bool too_deep() const { return reader.nesting_ > kNestingMax; }
-    Reader& reader;
-  };
-  std::string_view text_;
-  const json::value& root_;
-  size_t at_ = 0;
-  int nesting_ = 0;
-  bool in_template_ = false;  // outside a filter, an index that is out of range is an error
+// What a step selects. With an error there may be values, too: a filter without an operator looks at them and not at the error.
+struct PathFound {
+  GoValues values;
+  std::optional<Error> error;
 };
 
+PathFound path_failure(GoValues values, std::string text) { return {std::move(values), path_error(std::move(text))}; }
+
+Error too_long() { return Error(Code::too_large, "the output is longer than " + std::to_string(kJsonPathBytesMax) + " bytes"); }
+
+// ---- comparisons ----
+
+Result<bool> equal_in_path(const GoValue& a, const GoValue& b) {
+  if (!a.is_basic() || !b.is_basic()) return path_error("invalid type for comparison");
+  if (a.is_whole() && b.is_whole()) return a.integer() == b.integer();
+  if (a.kind() != b.kind()) return path_error("incompatible types for comparison");
+  if (a.is_text()) return a.text() == b.text();
+  return a.kind() == ValueKind::real ? a.real() == b.real() : a.boolean() == b.boolean();
+}
+
+Result<bool> less_in_path(const GoValue& a, const GoValue& b) {
+  bool same = TRY(equal_in_path(a, b));
+  if (a.kind() == ValueKind::boolean) return path_error("invalid type for comparison");
+  if (same) return false;
+  if (a.is_text()) return a.text() < b.text();
+  return a.kind() == ValueKind::real ? a.real() < b.real() : a.integer() < b.integer();
+}
+
+Result<bool> compare_in_path(const std::string& operation, const GoValue& a, const GoValue& b) {
+  if (operation == "==" || operation == "!=") {
+    bool same = TRY(equal_in_path(a, b));
+    return same == (operation == "==");
+  }
+  if (operation != "<" && operation != ">" && operation != "<=" && operation != ">=")
+    return path_error("unrecognized filter operator " + operation);
+  bool less = TRY(less_in_path(a, b));
+  if (operation == "<" || operation == ">=") return less == (operation == "<");
+  bool same = TRY(equal_in_path(a, b));
+  return (less || same) == (operation == "<=");
+}
+
+// ---- evaluation ----
+
+class JsonPathRun {
+ public:
+  JsonPathRun(const PathNode& root, bool missing_key_is_error) : root_(root), missing_key_is_error_(missing_key_is_error) {}
+
+  // Evaluates the template's nodes from `begin` for one value, to the end or, in a range, to its {end}.
+  Result<std::vector<GoValues>> find(size_t begin, const GoValue& value, int nesting = 0);
+
+ private:
+  PathFound walk(const GoValues& input, const PathNode& node);
+  PathFound walk_list(const GoValues& input, const PathNode& node);
+  PathFound walk_field(const GoValues& input, const PathNode& node);
+  PathFound walk_array(const GoValues& input, const PathNode& node);
+  PathFound walk_filter(const GoValues& input, const PathNode& node);
+  PathFound walk_union(const GoValues& input, const PathNode& node);
+  PathFound walk_identifier(const GoValues& input, const PathNode& node);
+  Result<bool> passes(const GoValue& element, const PathNode& node);
+  GoValues children_of(const GoValue& value);
+  void descend(const GoValues& input, GoValues& out);
+  bool exhausted(size_t more) { return (selected_ += more) > kJsonPathValuesMax; }
+
+  const PathNode& root_;
+  bool missing_key_is_error_;
+  size_t selected_ = 0;
+  int begun_ranges_ = 0, ranges_ = 0, ended_ranges_ = 0;  // begun or ended: by the node that was evaluated last
+  size_t last_end_ = 0;                                   // the node that ended a range last; no node is the first and ends one
+};
+
+Result<std::vector<GoValues>> JsonPathRun::find(size_t begin, const GoValue& value, int nesting) {
+  if (nesting > kJsonPathNestingMax) return path_error("nested too deeply");
+  std::vector<GoValues> all;
+  for (size_t i = begin; i < root_.children.size(); ++i) {
+    PathFound found = walk({value}, root_.children[i]);
+    if (found.error) return std::move(*found.error);
+    if (exhausted(found.values.size() + 1))
+      return Error(Code::too_large, "more than " + std::to_string(kJsonPathValuesMax) + " values");
+    if (ended_ranges_ > 0 && ended_ranges_ <= ranges_) {
+      --ended_ranges_;
+      last_end_ = i;
+      break;
+    }
+    if (begun_ranges_ == 0) {
+      all.push_back(std::move(found.values));
+      continue;
+    }
+    --begun_ranges_, ++ranges_;
+    bool nothing = found.values.empty();
+    if (nothing) found.values.emplace_back();  // once, to find the end
+    for (const auto& one : found.values) {
+      std::vector<GoValues> more = TRY(find(i + 1, one.unboxed(), nesting + 1));
+      if (!nothing) std::move(more.begin(), more.end(), std::back_inserter(all));
+    }
+    --ranges_;
+    if (last_end_ > i) i = last_end_;
+  }
+  return all;
+}
+
+PathFound JsonPathRun::walk(const GoValues& input, const PathNode& node) {
+  auto for_each = [&](const GoValue& value) { return PathFound{GoValues(input.size(), value), {}}; };
+  switch (node.kind) {
+    case PathKind::list: return walk_list(input, node);
+    case PathKind::text: return {{GoValue::of_name(node.text)}, {}};
+    case PathKind::identifier: return walk_identifier(input, node);
+    case PathKind::field: return walk_field(input, node);
+    case PathKind::array: return walk_array(input, node);
+    case PathKind::filter: return walk_filter(input, node);
+    case PathKind::union_: return walk_union(input, node);
+    case PathKind::integer: return for_each(GoValue::of_int(node.integer));
+    case PathKind::real: return for_each(GoValue::of_real(node.real));
+    case PathKind::boolean: return for_each(GoValue::of_bool(node.flag));
+    case PathKind::wildcard: {
+      PathFound out;
+      for (const auto& value : input)
+        for (auto& child : children_of(value)) out.values.push_back(std::move(child));
+      return out;
+    }
+    case PathKind::recursive: {
+      PathFound out;
+      descend(input, out.values);
+      return out;
+    }
+  }
+  return {};
+}
+
+PathFound JsonPathRun::walk_list(const GoValues& input, const PathNode& node) {
+  PathFound found{input, {}};
+  for (const auto& child : node.children) {
+    found = walk(found.values, child);
+    if (!found.error && exhausted(found.values.size()))
+      found.error = Error(Code::too_large, "more than " + std::to_string(kJsonPathValuesMax) + " values");
+    if (found.error) break;
+  }
+  return found;
+}
+
+PathFound JsonPathRun::walk_identifier(const GoValues& input, const PathNode& node) {
+  if (node.text == "range") return ++begun_ranges_, PathFound{input, {}};
+  if (node.text != "end") return path_failure(input, "unrecognized identifier " + node.text);
+  if (ranges_ == 0) return path_failure({}, "not in range, nothing to end");
+  return ++ended_ranges_, PathFound{};
+}
+
+PathFound JsonPathRun::walk_field(const GoValues& input, const PathNode& node) {
+  PathFound out;
+  for (const auto& value : input)
+    if (const json::value* member = value.kind() == ValueKind::map ? value.member(node.text) : nullptr)
+      out.values.push_back(GoValue::of_json(*member, true));
+  if (!input.empty() && out.values.empty() && missing_key_is_error_) out.error = path_error(node.text + " is not found");
+  return out;
+}
+
+PathFound JsonPathRun::walk_array(const GoValues& input, const PathNode& node) {
+  PathFound out;
+  for (const auto& value : input) {
+    if (value.is_nothing()) continue;
+    if (value.kind() != ValueKind::list) return path_failure(input, value.concrete_type() + " is not array or slice");
+    auto length = int64_t(value.length());
+    const auto& [first, second, third] = node.bounds;
+    int64_t from = first.known ? first.value : 0, to = second.known ? second.value : length;
+    if (from < 0) from = wrapping_sum(from, length);
+    if (to < 0 || (to == 0 && second.derived)) to = wrapping_sum(to, length);
+    if (from == to) return out;
+    auto outside = [&](int64_t index) {
+      return path_failure(input,
+                          "array index out of bounds: index " + std::to_string(index) + ", length " + std::to_string(length));
+    };
+    if (from >= length || from < 0) return outside(from);
+    if (to > length || to < 0) return outside(wrapping_sum(to, -1));
+    if (from > to)
+      return path_failure(input,
+                          "starting index " + std::to_string(from) + " is greater than ending index " + std::to_string(to));
+    if (third.known && third.value <= 0) return path_failure(input, "step must be > 0");
+    int64_t step = third.known ? third.value : 1;
+    for (int64_t i = from; i < to; i = step < to - i ? i + step : to) out.values.push_back(value.at(size_t(i)));
+  }
+  return out;
+}
+
+PathFound JsonPathRun::walk_union(const GoValues& input, const PathNode& node) {
+  PathFound out;
+  for (const auto& child : node.children) {
+    PathFound found = walk_list(input, child);
+    if (found.error) return {input, std::move(found.error)};
+    std::move(found.values.begin(), found.values.end(), std::back_inserter(out.values));
+  }
+  return out;
+}
+
+Result<bool> JsonPathRun::passes(const GoValue& element, const PathNode& node) {
+  PathFound left = walk_list({element}, node.children[0]);
+  if (node.text == "exists") return !left.values.empty();
+  if (left.error) return std::move(*left.error);
+  if (left.values.empty()) return false;
+  if (left.values.size() > 1) return path_error("can only compare one element at a time");
+  PathFound right = walk_list({element}, node.children[1]);
+  if (right.error) return std::move(*right.error);
+  if (right.values.empty()) return false;
+  if (right.values.size() > 1) return path_error("can only compare one element at a time");
+  return compare_in_path(node.text, left.values.front(), right.values.front());
+}
+
+PathFound JsonPathRun::walk_filter(const GoValues& input, const PathNode& node) {
+  PathFound out;
+  for (const auto& value : input) {
+    if (value.kind() != ValueKind::list)
+      return path_failure(input, go_text(value.unboxed()) + " is not array or slice and cannot be filtered");
+    for (size_t i = 0; i < value.length(); ++i) {
+      auto passed = passes(value.at(i), node);
+      if (!passed) return {input, passed.take_error()};
+      if (*passed) out.values.push_back(value.at(i));
+    }
+  }
+  return out;
+}
+
+GoValues JsonPathRun::children_of(const GoValue& value) {
+  GoValues out;
+  if (value.has_elements()) {
+    for (size_t i = 0; i < value.length(); ++i) out.push_back(value.at(i));
+  } else {
+    for (const auto& [name, member] : value.members()) out.push_back(GoValue::of_json(*member, true));
+  }
+  return out;
+}
+
+void JsonPathRun::descend(const GoValues& input, GoValues& out) {
+  for (const auto& value : input) {
+    if (exhausted(1)) return;
+    if (value.length() == 0) continue;
+    out.push_back(value);
+    if (!value.is_text()) descend(children_of(value), out);
+  }
+}
+
 }  // namespace
+
+Result<std::string> relaxed_jsonpath(std::string_view expression) {
+  if (expression.empty()) return std::string();
+  std::string_view path = expression;
+  if (path.size() > 2 && path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
+  if (path.find_first_of("{}") != path.npos)
+    return path_error(
+        "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'");
+  if (path.size() > 1 && path.starts_with('.')) path.remove_prefix(1);
+  return "{." + std::string(path) + "}";
+}
+
+Result<JsonPath> JsonPath::parse(std::string_view text) {
+  JsonPathNode root = TRY(parse_jsonpath(text));
+  return JsonPath(std::string(text), std::make_shared<const JsonPathNode>(std::move(root)));
+}
+
+Result<JsonPath> JsonPath::parse_relaxed(std::string_view expression) {
+  std::string text = TRY(relaxed_jsonpath(expression));
+  return parse(text);
+}
+
+Result<std::vector<std::vector<GoValue>>> JsonPath::find(const json::value& root, bool missing_key_is_error) const {
+  return JsonPathRun(*root_, missing_key_is_error).find(0, GoValue::of_json(root, false));
+}
+
+Result<std::vector<GoValue>> JsonPath::select(const json::value& root) const {
+  std::vector<std::vector<GoValue>> parts = TRY(find(root));
+  std::vector<GoValue> all;
+  for (auto& part : parts) std::move(part.begin(), part.end(), std::back_inserter(all));
+  return all;
+}
+
+Result<std::string> JsonPath::print(const json::value& root, bool missing_key_is_error) const {
+  std::vector<std::vector<GoValue>> parts = TRY(find(root, missing_key_is_error));
+  std::string out;
+  for (const auto& part : parts) {
+    for (size_t i = 0; i < part.size(); ++i) {
+      const GoValue& value = part[i];
+      if (i > 0) out += ' ';
+      if (value.is_text()) out += value.text();
+      else if (value.kind() == ValueKind::list || value.kind() == ValueKind::map) out += go_json(value);
+      else if (value.is_nothing()) out += value.boxed() ? "null" : "<no value>";
+      else out += go_text(value.unboxed());
+      if (out.size() > kJsonPathBytesMax) return too_long();
+    }
+  }
+  return out;
+}
+
+Result<std::string> JsonPath::print_json(const json::value& root, bool missing_key_is_error) const {
+  std::vector<std::vector<GoValue>> parts = TRY(find(root, missing_key_is_error));
+  std::string out;
+  for (const auto& part : parts) {
+    out += go_pretty_json(part) + "\n";
+    if (out.size() > kJsonPathBytesMax) return too_long();
+  }
+  return out;
+}
 
 std::string jsonpath_text(const json::value& value) {
   if (const auto* text = value.if_string()) return std::string(*text);
   return value.is_null() ? std::string() : to_text(value);
-}
-
-Result<std::string> jsonpath(std::string_view template_text, const json::value& root) {
-  // A bare expression is evaluated as if it stood in braces, as in kubectl.
-  std::string braced(template_text);
-  if (braced.find('{') == std::string::npos) braced = "{" + braced + "}";
-  Reader reader(braced, root);
-  std::string out;
-  TRY(reader.body(root, out, false));
-  return out;
-}
-
-Result<std::vector<const json::value*>> jsonpath_select(std::string_view expression, const json::value& root) {
-  if (expression.starts_with('{') && expression.ends_with('}')) expression = expression.substr(1, expression.size() - 2);
-  if (expression.find_first_of("{}") != expression.npos)
-    return Error(Code::invalid,
-                 "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
-                 "'{.name1.name2}'");
-  Reader reader(expression, root);
-  Values values = TRY(reader.path(root));
-  if (!reader.done()) return reader.wrong("unexpected text");
-  return values;
 }
 
 }  // namespace coracle::ctl

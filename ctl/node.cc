@@ -141,7 +141,8 @@ namespace {
 
 struct NodeFlags : DrainRules {
   std::vector<std::string> args;
-  std::string selector, pod_selector, timeout = "0s", output, field_manager = "kubectl";  // kubectl cordon sets no other
+  std::string selector, pod_selector, timeout = "0s", field_manager = "kubectl";  // kubectl cordon sets no other
+  Output output;
   DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
   int64_t skip_gone_seconds = 0, chunk_size = 500;
@@ -424,7 +425,7 @@ void add_node(Commands& commands) {
   add_node_flags(commands, taint, *taint_flags);
   taint_flags->field_manager = "kubectl-taint";
   taint.add_option("--field-manager", taint_flags->field_manager, "who owns the fields");
-  taint.add_option("-o,--output", taint_flags->output, "yaml, json or name");
+  commands.add_output(taint, taint_flags->output);
   taint.add_option("--validate", taint_flags->validate, "strict, warn or ignore: what the server does about unknown fields")
       .optional_value("strict");
   taint.add_flag("--overwrite", taint_flags->overwrite, "replace a taint that is there");

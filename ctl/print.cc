@@ -186,33 +186,6 @@ std::string print_table(const json::value& table, const TableOptions& options) {
   return columns.text(options.fit, options.widths);
 }
 
-Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers) {
-  std::vector<std::pair<std::string, std::string>> wanted;
-  for (std::string_view part : split(spec, ',')) {
-    size_t colon = part.find(':');
-    if (colon == part.npos || colon == 0 || colon + 1 == part.size())
-      return Error(Code::invalid, "custom-columns: expected <header>:<json-path>, got " + coracle::quoted(part));
-    wanted.emplace_back(part.substr(0, colon), part.substr(colon + 1));
-  }
-  Columns columns;
-  if (headers) {
-    std::vector<std::string> header;
-    for (const auto& [name, path] : wanted) header.push_back(name);
-    columns.add(std::move(header));
-  }
-  for (const auto* object : objects) {
-    std::vector<std::string> line;
-    for (const auto& [name, path] : wanted) {
-      std::vector<const json::value*> values = TRY(jsonpath_select(path, *object).wrap("custom-columns"));
-      std::string text;
-      for (const auto* value : values) text.append(text.empty() ? "" : ",").append(jsonpath_text(*value));
-      line.push_back(text.empty() ? "<none>" : first_line(text));
-    }
-    columns.add(std::move(line));
-  }
-  return columns.text();
-}
-
 void name_kind(json::value& object, const schema::KindInfo& kind) {
   json::object named{{"apiVersion", kind.kind.api_version()}, {"kind", kind.kind.kind}};
   for (auto& [key, value] : object.as_object())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output formats: server Tables as aligned columns; objects as YAML, JSON, names, JSONPath or custom columns. Pure: it takes
-// values and returns text.
+// Server Tables as aligned columns, and other text that people read. Pure: it takes values and returns text. The formats of -o:
+// output.h.
 #pragma once
 
 #include <string>
@@ -51,9 +51,6 @@ std::string event_age(const json::value& event, WallTime now);  // "5s", "5s (x3
 
 // A meta.k8s.io/v1 Table as text.
 std::string print_table(const json::value& table, const TableOptions& options);
-
-// "<spec>" of -o custom-columns: "NAME:.metadata.name,IMAGE:.spec.containers[*].image". Errors: invalid.
-Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers);
 
 // Adds apiVersion and kind to an item of a list: the API leaves them out there.
 void name_kind(json::value& object, const schema::KindInfo& kind);

@@ -346,7 +346,7 @@ void add_rollout(Commands& commands) {
   auto [history, history_flags] =
       add("history", "Show the revisions", [&commands](RolloutFlags& flags) { return run_history(commands, flags); });
   history.add_option("--revision", history_flags->revision, "show this one");
-  history.add_option("-o,--output", history_flags->output, "yaml, json or name");
+  commands.add_output(history, history_flags->output);
   for (auto [word, description, run] :
        {std::tuple{"undo", "Go back to an earlier revision",
                    +[](Commands&commands, RolloutFlags&flags) { return run_undo(commands, flags); }},
@@ -358,7 +358,7 @@ void add_rollout(Commands& commands) {
                    +[](Commands&commands, RolloutFlags&flags) { return run_pause(commands, flags, false); }}}) {
     auto [command, flags] = add(word, description, [&commands, run = run](RolloutFlags& flags) { return run(commands, flags); });
     commands.add_dry_run(command, flags->dry_run);
-    command.add_option("-o,--output", flags->output, "yaml, json or name");
+    commands.add_output(command, flags->output);
     command.add_option("--field-manager", flags->field_manager, "who owns the fields");
     if (word == std::string_view("undo")) command.add_option("--to-revision", flags->revision, "to this one; 0: the one before");
   }

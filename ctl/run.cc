@@ -198,7 +198,7 @@ Result<int> expose_made(Session& session, const RunFlags& flags, const json::val
   wanted.port = std::to_string(flags.pod.port);
   json::value service = TRY(exposing_service_of(pod, schema::catalog().of(kPod), wanted));
   json::value created = TRY(send_new(session, flags, std::move(service), schema::catalog().of(kService)));
-  print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kService), "created");
+  print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kService), "created", JsonOrder::given);
   return 0;
 }
 
@@ -218,7 +218,7 @@ Result<int> run_pod(Commands& commands, RunFlags& flags) {
   json::value pod = TRY(pod_of(flags.pod));
   Session* session = TRY(commands.session());
   json::value created = TRY(send_new(*session, flags, std::move(pod), schema::catalog().of(kPod)));
-  if (!attaches) print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kPod), "created");
+  if (!attaches) print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kPod), "created", JsonOrder::given);
   if (flags.expose) TRY(expose_made(*session, flags, created));
   return attaches ? Attached(*session, flags, created).run() : 0;
 }
@@ -290,7 +290,7 @@ void add_expose(Commands& commands) {
       json::value object = TRY(session->json({.path = session->path(*one.kind, session->ns(), one.name)}));
       json::value service = TRY(exposing_service_of(object, *one.kind, flags->service));
       json::value created = TRY(send_new(*session, *flags, std::move(service), schema::catalog().of(kService)));
-      print_outcome(flags->output, flags->dry_run, created, schema::catalog().of(kService), "exposed");
+      print_outcome(flags->output, flags->dry_run, created, schema::catalog().of(kService), "exposed", JsonOrder::given);
     }
     return 0;
   });

@@ -126,7 +126,7 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
     json::value scaler = TRY(autoscaler_of(flags.scaler, kind.api_version(), kind.kind, live.name));
     const schema::KindInfo& scalers = *kind_of(scaler);
     json::value created = TRY(send_new(*session, flags, std::move(scaler), scalers));
-    print_outcome(flags.output, flags.dry_run, std::move(created), scalers, "autoscaled");
+    print_outcome(flags.output, flags.dry_run, std::move(created), scalers, "autoscaled", JsonOrder::given);
     return {};
   });
 }

@@ -15,7 +15,7 @@ void TargetFlags::add_to(Commands& commands, Command command) {
   files.add_to(command);
   command.add_option("-l,--selector", selector, "label selector");
   commands.add_dry_run(command, dry_run);
-  command.add_option("-o,--output", output, "yaml, json or name");
+  commands.add_output(command, output);
   command.add_option("--field-manager", field_manager, "who owns the fields");
   command.add_flag("--all", all, "all of the kind in the namespace");
 }

@@ -17,7 +17,8 @@ constexpr const char* kJsonPatch = "application/json-patch+json";
 struct TargetFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string selector, output, field_manager;
+  std::string selector, field_manager;
+  Output output;
   DryRun dry_run = DryRun::none;
   bool all = false, overwrite = false, local = false;
   int64_t chunk_size = 0;        // of lists; see paged_list.h

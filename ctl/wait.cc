@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ctl/command.h"
+#include "ctl/go_format.h"
 #include "ctl/jsonpath.h"
 #include "ctl/target.h"
 #include "runtime/base/clock.h"
@@ -136,7 +137,7 @@ Result<Condition> Condition::parse(const std::string& text) {
   if (path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
   if (path.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
   condition.name_ = path;
-  TRY(jsonpath_select(path, json::object{}));  // a syntax error is reported now, not when the object arrives
+  TRY(JsonPath::parse_relaxed(path));  // a syntax error is reported now, not when the object arrives
   if (parts.size() == 1) return condition;
   std::string_view value = parts.back();
   value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));
@@ -163,13 +164,15 @@ Result<bool> Condition::holds(const json::value* object) const {
     }
     return false;
   }
-  std::vector<const json::value*> values = TRY(jsonpath_select(name_, *object));
+  JsonPath path = TRY(JsonPath::parse_relaxed(name_));
+  std::vector<GoValue> values = TRY(path.select(*object));
   if (values.empty()) return false;
   if (values.size() > 1) return Error(Code::bad_request, "given jsonpath expression matches more than one value");
   if (value_.empty()) return true;
-  if (values.front()->is_structured())
+  const GoValue& value = values.front();
+  if (value.kind() == GoValue::Kind::list || value.kind() == GoValue::Kind::map)
     return Error(Code::bad_request, "jsonpath leads to a nested object or list which is not supported");
-  return trim(jsonpath_text(*values.front())) == value_;
+  return trim(go_text(value.unboxed())) == value_;
 }
 
 namespace {
@@ -180,7 +183,8 @@ struct WaitFlags {
   std::vector<std::string> args;
   FileFlags files;
   std::vector<std::string> conditions;
-  std::string selector, field_selector, output, timeout = "30s";
+  Output output;
+  std::string selector, field_selector, timeout = "30s";
   bool all = false, all_namespaces = false, local = false;
 };
 
@@ -351,7 +355,7 @@ void add_wait(Commands& commands) {
   wait.add_option("-l,--selector", flags->selector, "label selector");
   wait.add_option("--field-selector", flags->field_selector, "field selector");
   wait.add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");
-  wait.add_option("-o,--output", flags->output, "yaml, json or name");
+  commands.add_output(wait, flags->output);
   wait.add_flag("--all", flags->all, "all of the kind");
   wait.add_flag("--local", flags->local, "look at the objects in the files, not at the server");
   wait.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");

@@ -121,7 +121,7 @@ TEST_F(CompletionTest, asks_the_shell_for_files) {
 
 TEST_F(CompletionTest, says_when_more_of_the_word_follows) {
   EXPECT_TRUE(at({"explain", "pod"}).no_space);
-  EXPECT_TRUE(at({"get", "pods", "-o", "jsonp"}).no_space);
+  EXPECT_TRUE(at({"get", "pods", "-o", "jsonpath-f"}).no_space);
   EXPECT_TRUE(at({"set", "image", "deployment/web", ""}).no_space);
   EXPECT_FALSE(at({"get", "po"}).no_space);
 }

@@ -4,75 +4,66 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ctl/jsonpath_cases.h"
+#include "tests/daemon/parsed.h"
+
 namespace coracle::ctl {
 namespace {
 
-const char* kPodList = R"({"kind":"List","items":[
-  {"metadata":{"name":"a","labels":{"app.io/x":"1"}},"status":{"n":1,"conditions":[{"type":"Ready","status":"True"},{"type":"Other","status":"False"}]}},
-  {"metadata":{"name":"b"},"status":{"n":5,"conditions":[{"type":"Ready","status":"False"}]}}]})";
+std::string printed(const std::string& text, const json::value& root, bool missing_key_is_error = false) {
+  auto path = JsonPath::parse(text);
+  if (!path) return "error: " + path.error().text();
+  auto out = path->print(root, missing_key_is_error);
+  return out ? *out : "error: " + out.error().text();
+}
 
 TEST(Jsonpath, gives_what_kubectl_gives) {
-  struct Row {
-    const char* text;
-    const char* want;
-  };
-  for (const Row& row : {
-           Row{"{.kind}", "List"},
-           Row{"{$.kind}", "List"},
-           Row{".kind", "List"},
-           Row{"{.items[*].metadata.name}", "a b"},
-           Row{"{.items[0].metadata.name}", "a"},
-           Row{"{.items[-1].metadata.name}", "b"},
-           Row{"{.items[0:1].metadata.name}", "a"},
-           Row{"{.items[0,1].metadata.name}", "a b"},
-           Row{"{.items[0].metadata.labels.app\\.io/x}", "1"},
-           Row{"{.items[0].metadata.labels['app.io/x']}", "1"},
-           Row{"{.items[?(@.metadata.name==\"b\")].status.n}", "5"},
-           Row{"{.items[?(@.status.n>2)].metadata.name}", "b"},
-           Row{"{.items[*].status.conditions[?(@.type=='Ready')].status}", "True False"},
-           Row{"{range .items[*]}{.metadata.name}={.status.n}{\"\\n\"}{end}", "a=1\nb=5\n"},
-           Row{"x{.items[*].nothing}y", "xy"},
-           Row{"{..name}", "a b"},
-           Row{"{.items[0].status.conditions[1]}", "{\"type\":\"Other\",\"status\":\"False\"}"},
-           Row{"{.items[?(@.nothing)].x}", ""},
-       }) {
-    json::value root = *parse_json(kPodList);
-    auto got = jsonpath(row.text, root);
-    ASSERT_TRUE(got) << row.text << ": " << got.error().text();
-    EXPECT_EQ(*got, row.want) << row.text;
+  json::value object = parsed(kPrintedObject);
+  for (const auto& row : kPathCases)
+    EXPECT_EQ(printed(row.text, object, row.missing_key_is_error), *row.error ? std::string("error: ") + row.error : row.out)
+        << row.text;
+}
+
+// kubectl's order is any.
+TEST(Jsonpath, has_the_members_of_an_object_in_the_order_of_their_names) {
+  json::value object = parsed(R"({"c":{"name":1},"a":{"name":2,"b":{"name":3}}})");
+  EXPECT_EQ(printed("{..name}", object), "2 3 1");
+  EXPECT_EQ(printed("{..['name']}", object), "2 3 1");
+  EXPECT_EQ(printed("{.*.name}", object), "2 1");
+}
+
+TEST(Jsonpath, is_an_array_of_json_where_that_is_asked_for) {
+  json::value object = parsed(kPrintedObject);
+  EXPECT_EQ(*JsonPath::parse("{.spec.list[0:2]}x{.spec.nope}{.spec.nul}")->print_json(object),
+            "[\n    10,\n    20\n]\n[\n    \"x\"\n]\n[]\n[\n    null\n]\n");
+  EXPECT_EQ(*JsonPath::parse("{.metadata.labels}")->print_json(object),
+            "[\n    {\n        \"app.io/x\": \"1\",\n        \"q\": \"1\",\n        \"tier\": \"front\"\n    }\n]\n");
+}
+
+TEST(Jsonpath, takes_one_expression_in_four_ways) {
+  for (const char* text : {"a.b", ".a.b", "{a.b}", "{.a.b}"}) EXPECT_EQ(*relaxed_jsonpath(text), "{.a.b}") << text;
+  EXPECT_EQ(*relaxed_jsonpath(""), "");
+  EXPECT_EQ(*relaxed_jsonpath("."), "{..}");
+  for (const char* text : {"{.a", ".a}", "{.a}{.b}", "x{.a}", "{}"}) {
+    auto path = relaxed_jsonpath(text);
+    ASSERT_FALSE(path) << text;
+    EXPECT_EQ(path.error().text(),
+              "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'");
   }
 }
 
-TEST(Jsonpath, an_index_that_a_list_has_not_is_an_error) {
-  json::value root = *parse_json(kPodList), empty = *parse_json(R"({"items":[]})");
-  EXPECT_EQ(jsonpath("{.items[2].metadata.name}", root).error().text(), "array index out of bounds: index 2, length 2");
-  EXPECT_EQ(jsonpath("{.items[0].metadata.name}", empty).error().text(), "array index out of bounds: index 0, length 0");
-  EXPECT_EQ(jsonpath("{.items[-1]}", empty).error().text(), "array index out of bounds: index -1, length 0");
-  EXPECT_EQ(
-      *jsonpath("{.items[*].metadata.name}{.nothing[3]}{.items[?(@.status.conditions[1].type==\"Other\")].metadata.name}", root),
-      "a ba");
-  EXPECT_TRUE(jsonpath_select(".items[0]", empty)->empty()) << "no template";
-}
-
-TEST(Jsonpath, says_where_a_template_is_wrong) {
-  json::value root = *parse_json(kPodList);
-  for (const char* text : {"{.items[}", "{.items[*]", "{range .items[*]}x", "{end}", "{.a[?(@.b==]}", "{'x}", "{.items[::0]}"}) {
-    auto got = jsonpath(text, root);
-    ASSERT_FALSE(got) << text;
-    EXPECT_NE(got.error().text().find("position"), std::string::npos);
-  }
-}
-
-TEST(Jsonpath, bounds_how_deep_a_template_nests) {
-  json::value root = *parse_json("[1]");
+TEST(Jsonpath, bounds_how_deep_a_template_nests_and_how_much_it_selects) {
+  json::value root = parsed("[1,2,3,4,5,6,7,8,9,10]");
   std::string ranges, filters = "{";
-  for (int i = 0; i < 100'000; ++i) ranges += "{range .items}", filters += ".a[?(@";
-  for (const std::string& text : {ranges, filters}) {
-    auto got = jsonpath(text, root);
-    ASSERT_FALSE(got);
-    EXPECT_NE(got.error().text().find("nested too deeply"), std::string::npos);
-  }
-  EXPECT_EQ(*jsonpath("{range [*]}{range [*]}{end}x{end}", *parse_json("[[1]]")), "x");
+  for (int i = 0; i < 100'000; ++i) ranges += "{range @}", filters += ".a[?(@";
+  EXPECT_NE(printed(ranges, parsed("[1]")).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(printed(filters, root).find("unterminated filter"), std::string::npos);
+  std::string many = "{[*";
+  for (int i = 0; i < 2000; ++i) many += ",*";
+  EXPECT_NE(printed(many + "]" + many.substr(1) + "]" + many.substr(1) + "]}", parsed("[[[1,1],[1,1]],[[1,1],[1,1]]]"))
+                .find("more than"),
+            std::string::npos);
+  EXPECT_EQ(printed("{range [*]}{range [*]}{end}x{end}", parsed("[[1]]")), "x");
 }
 
 }  // namespace

@@ -63,8 +63,6 @@ TEST(Columns, write_out_what_a_terminal_obeys) {
           {}),
       "M              N\n^[[31mred...   a\\tb\\u202e\n");
   EXPECT_EQ(align_tabs("a\t\x1b[2J\r\nbb\tc\n"), "a   ^[[2J\\r\nbb  c\n");
-  json::value object = parsed(R"({"a":"\u001b[2J"})");
-  EXPECT_EQ(*print_custom_columns("A:.a", {&object}, false), "^[[2J\n");
 }
 
 TEST(Columns, fit_the_terminal_by_shortening_the_widest_but_names) {
@@ -92,20 +90,6 @@ TEST(Columns, later_rows_keep_the_widths_of_earlier_ones) {
   EXPECT_EQ(second.text(0, &widths), "x           0/1\n");
   third.add({"an-even-longer-name", "0/1"});
   EXPECT_EQ(third.text(0, &widths), "an-even-longer-name   0/1\n");
-}
-
-TEST(CustomColumns, take_paths_of_the_users_own) {
-  json::value a = parsed(R"({"metadata":{"name":"a"},"spec":{"containers":[{"image":"x"},{"image":"y"}]}})"),
-              b = parsed(R"({"metadata":{"name":"b"}})");
-  auto text = print_custom_columns("NAME:.metadata.name,IMAGES:.spec.containers[*].image", {&a, &b}, true);
-  ASSERT_TRUE(text) << text.error().text();
-  EXPECT_EQ(*text, "NAME   IMAGES\na      x,y\nb      <none>\n");
-  EXPECT_EQ(*print_custom_columns("N:{.metadata.name}", {&a}, false), "a\n");
-  for (const char* spec : {"NAME", "NAME:", ":x", "A:.a,,B:.b", "A:.x[", ""}) {
-    auto got = print_custom_columns(spec, {&a}, true);
-    ASSERT_FALSE(got) << spec;
-    EXPECT_NE(got.error().text().find("custom-columns"), std::string::npos) << spec;
-  }
 }
 
 TEST(PrintName, is_kind_and_name) {
