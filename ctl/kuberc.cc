@@ -6,7 +6,6 @@
 
 #include "ctl/command.h"
 #include "ctl/help.h"
-#include "ctl/jsonpath.h"
 #include "ctl/preferences.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
@@ -19,7 +18,8 @@ namespace {
 constexpr mode_t kKubercMode = 0644;
 
 struct KubercFlags {
-  std::string output = "yaml", section, command, name, policy;
+  Output output{OutputSet::objects, "yaml"};
+  std::string section, command, name, policy;
   std::vector<std::string> options, prepend, append, allowlist;
   bool overwrite = false;
 };
@@ -82,20 +82,8 @@ Result<int> run_kuberc_view(Commands& commands, const KubercFlags& flags) {
   json::value document = loaded->is_null() ? new_preference() : *std::move(loaded);
   for (const char* list : {"defaults", "aliases"})
     if (json::value& value = document.as_object()[list]; value.is_null()) value = json::array();
-  if (flags.output == "json") {
-    out(to_pretty(document) + "\n");
-  } else if (flags.output == "yaml") {
-    std::string text = TRY(yaml_of(document));
-    out(text);
-  } else if (flags.output == "name") {
-    out("preference.kubectl.config.k8s.io/<unknown>\n");
-  } else if (flags.output.starts_with("jsonpath=")) {
-    std::string text = TRY(jsonpath(flags.output.substr(9), document));
-    out(text);
-  } else {
-    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(flags.output) +
-                                        ", allowed formats are: json,jsonpath,name,yaml");
-  }
+  if (flags.output == "name") out("preference.kubectl.config.k8s.io/<unknown>\n");
+  else flags.output.print(std::move(document), JsonOrder::given);
   return 0;
 }
 
@@ -219,7 +207,7 @@ void add_kuberc(Commands& commands) {
   commands.on(kuberc, [kuberc]() -> Result<int> { return out(help_of(kuberc, terminal_width())), 1; });
   auto view_flags = std::make_shared<KubercFlags>();
   Command view = commands.add("view", "Show the preferences", kuberc);
-  view.add_option("-o,--output", view_flags->output, "yaml, json, name or jsonpath=…");
+  commands.add_output(view, view_flags->output);
   view.add_option("--kuberc", commands.flags().kuberc, "the file with the preferences");
   commands.on(view, [&commands, view_flags] { return run_kuberc_view(commands, *view_flags); });
 
