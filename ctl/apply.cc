@@ -1,79 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// apply, diff: bring the objects on the server to the state in the file. Client-side apply works as in kubectl: an annotation
+// apply: brings the objects on the server to the state in the file. Client-side apply works as in kubectl: an annotation
 // keeps the file as last applied. So a field that was removed from the file is removed from the object, and fields of other
 // owners stay.
 //   file ─┬─▶ strategic_diff3(last applied, file, live) ──PATCH──▶ server
 //         └─▶ annotation kubectl.kubernetes.io/last-applied-configuration
 // Server-side apply sends the file unchanged; the server finds in managedFields which fields the file owned before. Fields that
 // client-side apply owned are migrated to the new manager (managed_fields.h).
-// diff asks the server for a dry run of apply and compares the result with the live object.
-// Source: Kubernetes "Declarative Management of Kubernetes Objects Using Configuration Files".
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
+// Source: Kubernetes "Declarative Management of Kubernetes Objects Using Configuration Files"; kubectl pkg/cmd/apply.
+#include "ctl/apply.h"
 
-#include "ctl/command.h"
+#include <chrono>
+#include <utility>
+
 #include "ctl/last_applied.h"
 #include "ctl/managed_fields.h"
+#include "ctl/merge_conflict.h"
 #include "ctl/print.h"
-#include "runtime/base/scope.h"
+#include "ctl/wait.h"
 #include "runtime/base/text.h"
-#include "runtime/sys/file.h"
 #include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
 
 namespace coracle::ctl {
+
 namespace {
 
 constexpr int kConflictTries = 5;
 constexpr const char* kServerSideManager = "kubectl";
-constexpr int kDiffFailed = 2;  // status 1 means that there is a difference
+constexpr auto kGoneTimeout = std::chrono::minutes(5);  // for --force: a finalizer may hold an object for a while
 
-struct ApplyFlags {
-  FileFlags files;
-  Output output;
-  std::string field_manager, validate = "strict", kustomize;
-  DryRun dry_run = DryRun::none;
-  bool server_side = false, force_conflicts = false;
-  bool quiet = false;  // no warning about the missing annotation
+}  // namespace
 
-  std::string manager() const {
-    return !field_manager.empty() ? field_manager : server_side ? kServerSideManager : "kubectl-client-side-apply";
-  }
-};
-
-// The file's object, with the file itself in the last-applied annotation.
-json::value with_last_applied(const json::value& wanted) {
-  json::value remembered = wanted;
-  if (auto* metadata = make(remembered, "metadata").if_object())
-    if (auto* annotations = metadata->if_contains("annotations"); annotations && annotations->is_object())
-      annotations->as_object().erase(kLastApplied);
-  if (!find(remembered, "metadata.annotations")) make(remembered, "metadata.annotations").emplace_object();
-  json::value modified = remembered;
-  make(modified, "metadata.annotations").as_object()[kLastApplied] = to_text(remembered) + "\n";
-  return modified;
+std::string ApplyFlags::manager() const {
+  return !field_manager.empty() ? field_manager : server_side ? kServerSideManager : "kubectl-client-side-apply";
 }
 
-json::value last_applied_of(const json::value& live) {
-  const json::value* text = find_keys(live, {"metadata", "annotations", kLastApplied});
-  if (!text || !text->is_string()) return nullptr;
-  auto parsed = parse_json(text->get_string());
-  return parsed ? std::move(*parsed) : json::value(nullptr);
-}
-
-struct Applied {
-  json::value object;
-  std::string what;  // "created", "configured", "unchanged", "serverside-applied"
-};
-
-std::string field_validation(const std::string& validate) {
-  auto flag = parse_bool(validate);
-  if (validate == "ignore" || (flag && !*flag)) return "Ignore";
-  return validate == "warn" ? "Warn" : "Strict";
-}
+namespace {
 
 // ---- server-side ----
+
+constexpr const char* kConflictAdvice =
+    "\nPlease review the fields above--they currently have other managers. Here\n"
+    "are the ways you can resolve this warning:\n"
+    "* If you intend to manage all of these fields, please re-run the apply\n"
+    "  command with the `--force-conflicts` flag.\n"
+    "* If you do not intend to manage all of the fields, please edit your\n"
+    "  manifest to remove references to the fields that should keep their\n"
+    "  current managers.\n"
+    "* You may co-own fields by updating your manifest to match the existing\n"
+    "  value; in this case, you'll become the manager if the other manager(s)\n"
+    "  stop managing the field (remove it from their configuration).\n"
+    "See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts";
 
 // Server-side apply of one object. object_ is the object as the server returned it last.
 class ServerSide {
@@ -106,12 +84,14 @@ class ServerSide {
 
   Result<void> send(const std::string& manager, const json::value& wanted) {
     Request request{.method = "PATCH",
-                    .path = path_,
-                    .query = {{"fieldManager", manager}, {"fieldValidation", field_validation(flags_.validate)}},
+                    .path = path_ + (flags_.subresource.empty() ? "" : "/" + flags_.subresource),
+                    .query = {{"fieldManager", manager}, {"fieldValidation", *field_validation_of(flags_.validate)}},
                     .body = to_text(wanted),
                     .content_type = "application/apply-patch+yaml"};
     if (flags_.force_conflicts) request.query.emplace_back("force", "true");
-    object_ = TRY(session_.json(request));
+    auto sent = session_.json(request);
+    if (!sent && sent.error().code() == Code::conflict) return Error(Code::conflict, sent.error().text() + kConflictAdvice);
+    object_ = TRY(std::move(sent));
     return {};
   }
 
@@ -152,50 +132,147 @@ class ServerSide {
   json::value object_;
 };
 
-Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns) {
-  const auto& kind = *document.kind;
-  std::string name(get_string(document.object, "metadata.name"));
-  if (name.empty()) return Error(Code::invalid, document.source + ": metadata.name is missing (apply needs a name)");
-  Query common{{"fieldManager", flags.manager()}, {"fieldValidation", field_validation(flags.validate)}};
-  std::string path = session.path(kind, ns, name);
+// ---- client-side ----
 
-  if (flags.server_side) {
-    json::value object = TRY(ServerSide(session, flags, document, path).apply());
-    return Applied{std::move(object), "serverside-applied"};
-  }
-  json::value modified = with_last_applied(document.object);
-  for (int attempt = 1;; ++attempt) {
-    auto live = session.json({.path = path});
-    if (!live) {
-      if (live.error().code() != Code::not_found) return live.take_error();
-      if (flags.dry_run == DryRun::client) return Applied{std::move(modified), "created"};
-      auto created = session.json({.method = "POST", .path = session.path(kind, ns), .query = common, .body = to_text(modified)});
-      if (!created && created.error().code() == Code::already_exists && attempt < kConflictTries)
-        continue;  // another client was faster
-      json::value object = TRY(std::move(created));
-      return Applied{std::move(object), "created"};
-    }
-    json::value last = last_applied_of(*live);
-    if (!flags.quiet && last.is_null() && !find_keys(*live, {"metadata", "annotations", kLastApplied}))
-      tell("Warning: resource " + message_name(kind, name) + " is missing the " + std::string(kLastApplied) +
-           " annotation which is required by apply; it is added now.\n");
-    json::value patch = schema::strategic_diff3(kind, last, modified, *live);
-    if (const auto* object = patch.if_object(); object && object->empty()) return Applied{std::move(*live), "unchanged"};
-    if (flags.dry_run == DryRun::client) {
-      json::value merged = TRY(schema::strategic_merge(kind, std::move(*live), patch));
-      return Applied{std::move(merged), "configured"};
-    }
-    auto patched = session.json({.method = "PATCH",
-                                 .path = path,
-                                 .query = common,
-                                 .body = to_text(patch),
-                                 .content_type = "application/strategic-merge-patch+json"});
-    if (!patched && patched.error().code() == Code::conflict && attempt < kConflictTries) continue;
-    json::value object = TRY(std::move(patched));
-    bool same = json_equal(object, *live);  // a dry run leaves the revision unchanged
-    return Applied{std::move(object), same ? "unchanged" : "configured"};
+void erase_nulls(json::value& value) {
+  if (json::object* object = value.if_object()) {
+    erase_members_if(*object, [](const auto& member) { return member.value().is_null(); });
+    for (auto& member : *object) erase_nulls(member.value());
+  } else if (json::array* items = value.if_array()) {
+    for (auto& item : *items) erase_nulls(item);
   }
 }
+
+// Client-side apply of one object.
+class ClientSide {
+ public:
+  ClientSide(Session& session, const ApplyFlags& flags, const Document& document, std::string ns)
+      : session_(session),
+        flags_(flags),
+        kind_(*document.kind),
+        ns_(std::move(ns)),
+        name_(get_string(document.object, "metadata.name")),
+        path_(session.path(kind_, ns_, name_)),
+        modified_(with_last_applied(document.object)) {}
+
+  Result<Applied> apply() {
+    for (int attempt = 1;; ++attempt) {
+      auto live = session_.json({.path = path_});
+      if (!live && live.error().code() != Code::not_found) return live.take_error();
+      auto applied = live ? patch(*live) : create();
+      if (applied) return applied;
+      bool is_late = applied.error().code() == Code::already_exists || applied.error().code() == Code::conflict;
+      if (is_late && applied.error().details() && attempt < kConflictTries) continue;  // another client was faster
+      bool may_force = flags_.deletion.force && live && applied.error().details() &&
+                       (applied.error().code() == Code::conflict || applied.error().code() == Code::invalid);
+      if (may_force) return delete_and_create(*live);
+      return applied;
+    }
+  }
+
+ private:
+  Query query() const { return {{"fieldManager", flags_.manager()}, {"fieldValidation", *field_validation_of(flags_.validate)}}; }
+  Result<json::value> post(const json::value& object) {
+    return session_.json({.method = "POST", .path = session_.path(kind_, ns_), .query = query(), .body = to_text(object)});
+  }
+
+  Result<Applied> create() {
+    json::value object = modified_;
+    erase_nulls(object);  // as an update would treat them
+    if (flags_.dry_run == DryRun::client) return Applied{std::move(object), "created"};
+    json::value created = TRY(post(object));
+    return Applied{std::move(created), "created"};
+  }
+
+  void warn_of_missing_annotation(const json::value& live) {
+    if (flags_.quiet || last_applied_text(live) || std::exchange(warned_, true)) return;
+    tell("Warning: resource " + std::string(kind_.kind.resource) + "/" + name_ + " is missing the " + std::string(kLastApplied) +
+         " annotation which is required by coraclectl apply. coraclectl apply should only be used on resources created "
+         "declaratively by either coraclectl create --save-config or coraclectl apply. The missing annotation will be patched "
+         "automatically.\n");
+  }
+
+  // With --overwrite=false: nothing that others have changed since the last apply may be changed.
+  Result<void> check_overwrite(const json::value& last, const json::value& live, const json::value& patch) const {
+    if (flags_.overwrite) return {};
+    json::value theirs = schema::strategic_diff(kind_, last.is_null() ? json::value(json::object()) : last, live), ours = patch;
+    for (json::value* changes : {&theirs, &ours})
+      if (find(*changes, "metadata.annotations") && find(*changes, "metadata.annotations")->is_object())
+        make(*changes, "metadata.annotations").get_object().erase(kLastApplied);
+    if (!patches_conflict(&kind_.type(), ours, theirs)) return {};
+    return Error(Code::conflict, "--overwrite=false: the patch\n" + to_yaml(ours) +
+                                     "conflicts with changes that others made since the last apply:\n" + to_yaml(theirs));
+  }
+
+  Result<Applied> patch(const json::value& live) {
+    warn_of_missing_annotation(live);
+    json::value last = last_applied_of(live);
+    json::value patch = schema::strategic_diff3(kind_, last, modified_, live);
+    if (const auto* object = patch.if_object(); object && object->empty()) return Applied{live, "unchanged"};
+    TRY(check_overwrite(last, live, patch));
+    if (flags_.dry_run == DryRun::client) {
+      json::value merged = TRY(schema::strategic_merge(kind_, live, patch));
+      return Applied{std::move(merged), "configured"};
+    }
+    json::value object = TRY(session_.json({.method = "PATCH",
+                                            .path = path_,
+                                            .query = query(),
+                                            .body = to_text(patch),
+                                            .content_type = "application/strategic-merge-patch+json"}));
+    bool same = json_equal(object, live);  // a dry run leaves the revision unchanged
+    return Applied{std::move(object), same ? "unchanged" : "configured"};
+  }
+
+  // --force: for changes that the server refuses. If the new object is refused too, the old one is created again.
+  Result<Applied> delete_and_create(const json::value& live) {
+    json::object options = TRY(deletion_options_of(session_, flags_.deletion));
+    auto timeout = TRY(deletion_timeout_of(flags_.deletion, kGoneTimeout));
+    TRY(session_.json({.method = "DELETE", .path = path_, .body = to_text(options)}));
+    TRY(wait_gone(session_, kind_, ns_, name_, std::string(get_string(live, "metadata.uid")), timeout));
+    auto created = post(modified_);
+    if (created) return Applied{std::move(*created), "configured"};
+    json::value before = live;
+    if (json::object* metadata = make(before, "metadata").if_object())
+      erase_members_if(*metadata, [](const auto& member) {
+        std::string_view name = member.key();
+        return name == "uid" || name == "resourceVersion" || name == "creationTimestamp" || name == "managedFields";
+      });
+    auto restored = post(before);
+    std::string text =
+        "An error occurred force-replacing the existing object with the newly provided one:\n\n" + created.error().text();
+    if (!restored)
+      text += ".\n\nAdditionally, an error occurred attempting to restore the original object:\n\n" + restored.error().text();
+    return Error(created.error().code(), text);
+  }
+
+  Session& session_;
+  const ApplyFlags& flags_;
+  const schema::KindInfo& kind_;
+  std::string ns_, name_, path_;
+  json::value modified_;
+  bool warned_ = false;
+};
+
+}  // namespace
+
+Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns) {
+  std::string name(get_string(document.object, "metadata.name")), prefix(get_string(document.object, "metadata.generateName"));
+  if (name.empty() && !prefix.empty()) return Error(Code::invalid, "from " + prefix + ": cannot use generate name with apply");
+  if (name.empty()) return Error(Code::invalid, document.source + ": metadata.name is missing (apply needs a name)");
+  TRY(field_validation_of(flags.validate));
+  Applied applied;
+  if (flags.server_side) {
+    applied.object = TRY(ServerSide(session, flags, document, session.path(*document.kind, ns, name)).apply());
+    applied.what = "serverside-applied";
+  } else {
+    applied = TRY(ClientSide(session, flags, document, ns).apply());
+  }
+  if (!flags.quiet && find(applied.object, "metadata.deletionTimestamp"))
+    tell("Warning: Detected changes to resource " + name + " which is currently being deleted.\n");
+  return applied;
+}
+
+namespace {
 
 // Several whole objects are printed as one List, as kubectl does.
 void print_applied(const ApplyFlags& flags, std::vector<std::pair<const schema::KindInfo*, json::value>> applied) {
@@ -213,16 +290,41 @@ void print_applied(const ApplyFlags& flags, std::vector<std::pair<const schema::
   flags.output.print(std::move(list));
 }
 
+Result<void> check_apply_flags(const ApplyFlags& flags) {
+  auto wrong = [](const char* text) { return Error(Code::bad_request, text); };
+  if (flags.files.files.empty()) return wrong("must specify one of -f and -k");
+  if (flags.force_conflicts && !flags.server_side) return wrong("--force-conflicts only works with --server-side");
+  if (flags.server_side && flags.dry_run == DryRun::client)  // client-side there is no server-side merge
+    return wrong("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)");
+  if (flags.server_side && flags.deletion.force) return wrong("--force cannot be used with --server-side");
+  if (flags.dry_run == DryRun::server && flags.deletion.force) return wrong("--dry-run=server cannot be used with --force");
+  if (flags.all && !flags.selector.empty()) return wrong("cannot set --all and --selector at the same time");
+  if (!flags.subresource.empty() && !flags.server_side) return wrong("--subresource can only be specified for --server-side");
+  TRY(field_validation_of(flags.validate));
+  TRY(propagation_of(flags.deletion.cascade));
+  if (!flags.prune.prune) return {};
+  if (flags.deletion.force) return wrong("--force cannot be used with --prune");
+  if (!flags.all && flags.selector.empty())
+    return wrong(
+        "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you "
+        "did not mean to prune all resources, specify a label selector");
+  if (flags.server_side) return wrong("--prune is in alpha and doesn't currently work on objects created by server-side apply");
+  return {};
+}
+
 Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   if (!flags.kustomize.empty())
     return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " +
                                         flags.kustomize + " | coraclectl apply -f -");
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
-  if (flags.server_side && flags.dry_run == DryRun::client)  // client-side there is no server-side merge
-    return Error(Code::bad_request, "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)");
+  TRY(check_apply_flags(flags));
   Session* session = TRY(commands.session());
+  std::vector<ApiResource> prune_resources;
+  if (flags.prune.prune) prune_resources = TRY(prune_resources_of(*session, flags.prune.allowlist));
+  Visited visited;
+  if (session->ns_given()) visited.namespaces.insert(session->ns());
   std::vector<Error> failures;
   std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  TRY(select_documents(flags.selector, documents));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
   bool whole = flags.output.prints_objects();
   std::vector<std::pair<const schema::KindInfo*, json::value>> wholes;
@@ -232,85 +334,27 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
       failures.push_back(ns.take_error());
       continue;
     }
+    if (!ns->empty()) visited.namespaces.insert(*ns);
     auto applied = apply_one(*session, flags, document, *ns);
-    if (!applied)
-      failures.push_back(std::move(applied.take_error()).wrap("error when applying " + coracle::quoted(document.source)));
-    else if (whole) wholes.emplace_back(document.kind, std::move(applied->object));
+    if (!applied) {
+      // Of server-side apply, kubectl does not say which file it is about.
+      std::string doing = "error when applying " + coracle::quoted(document.source);
+      if (flags.server_side) failures.push_back(applied.take_error());
+      else failures.push_back(std::move(applied.take_error()).wrap(doing));
+      continue;
+    }
+    visited.uids.insert(std::string(get_string(applied->object, "metadata.uid")));
+    if (whole) wholes.emplace_back(document.kind, std::move(applied->object));
     else print_outcome(flags.output, flags.dry_run, std::move(applied->object), *document.kind, applied->what);
   }
   if (!wholes.empty()) print_applied(flags, std::move(wholes));
   print_failures(failures);
-  return failures.empty() ? 0 : 1;
-}
-
-// ---- diff ----
-
-// Secret values are not shown. The mask only shows whether two values differ.
-void mask(json::value& live, json::value& merged) {
-  for (const char* field : {"data", "stringData"}) {
-    const json::object before = get_object(live, field), after = get_object(merged, field);
-    for (json::value* side : {&live, &merged}) {
-      json::object* root = side->if_object();
-      json::value* data = root ? root->if_contains(field) : nullptr;
-      if (!data || !data->is_object()) continue;
-      for (auto& [key, value] : data->as_object()) {
-        const json::value *a = before.if_contains(key), *b = after.if_contains(key);
-        value = a && b && *a != *b ? (side == &live ? "*** (before)" : "*** (after)") : "***";
-      }
-    }
+  if (!failures.empty()) return 1;  // and nothing is pruned: an object that failed is not to be missed
+  if (flags.prune.prune) {
+    std::vector<Prunable> objects = TRY(prunable_objects(*session, prune_resources, flags.selector, visited));
+    TRY(prune_objects(*session, flags.deletion, flags.dry_run, flags.output, objects));
   }
-}
-
-Result<void> write_side(const std::string& directory, const std::string& name, json::value object) {
-  if (!object.is_object()) return {};
-  json::object& metadata = make(object, "metadata").as_object();
-  metadata.erase("managedFields");
-  json::value* annotations = metadata.if_contains("annotations");
-  if (annotations && annotations->is_object()) {  // the annotation repeats the file, and so a Secret's values
-    annotations->as_object().erase(kLastApplied);
-    if (annotations->as_object().empty()) metadata.erase("annotations");
-  }
-  return sys::replace_file(directory + "/" + name, to_yaml(object), 0600, sys::Durability::volatile_);
-}
-
-Result<void> write_both(Session& session, const ApplyFlags& flags, Document& document, const std::string& ns,
-                        const std::string& place) {
-  const auto& kind = *document.kind;
-  std::string name(get_string(document.object, "metadata.name"));
-  json::value live;
-  auto found = session.json({.path = session.path(kind, ns, name)});
-  if (found) live = std::move(*found);
-  else if (found.error().code() != Code::not_found) return found.take_error();
-  Applied merged = TRY(apply_one(session, flags, document, ns));
-  if (kind.kind == kSecret) mask(live, merged.object);
-  std::string version = kind.kind.api_version(), file = version + "." + std::string(kind.kind.kind) + "." + ns + "." + name;
-  std::replace(file.begin(), file.end(), '/', '.');
-  TRY(write_side(place + "/LIVE", file, std::move(live)));
-  return write_side(place + "/MERGED", file, std::move(merged.object));
-}
-
-Result<int> run_diff(Commands& commands, ApplyFlags flags) {
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
-  flags.quiet = true;
-  Session* session = TRY(commands.session());
-  session->set_dry_run(flags.dry_run = DryRun::server);
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-  std::string place = std::filesystem::temp_directory_path() / "coraclectl-diff-XXXXXX";
-  if (!::mkdtemp(place.data())) return Error::from_errno("create " + place);
-  Scope remove([&] { (void)sys::remove_tree(place); });
-  for (const char* side : {"/LIVE", "/MERGED"}) TRY(sys::make_directories(place + side, 0700));
-  for (auto& document : documents) {
-    std::string ns = TRY(settle_namespace(*session, document));
-    TRY(write_both(*session, flags, document, ns, place).wrap(document.source));
-  }
-  const char* chosen = std::getenv("KUBECTL_EXTERNAL_DIFF");
-  std::vector<std::string> argv;
-  for (std::string_view word : split(chosen && *chosen ? chosen : "diff -u -N", ' '))
-    if (!word.empty()) argv.emplace_back(word);
-  argv.push_back(place + "/LIVE");
-  argv.push_back(place + "/MERGED");
-  int status = TRY(run_program(argv));
-  return status;
+  return 0;
 }
 
 }  // namespace
@@ -321,25 +365,22 @@ void add_apply(Commands& commands) {
   flags->files.add_to(apply);
   commands.add_output(apply, flags->output);
   commands.add_dry_run(apply, flags->dry_run);
+  apply.add_option("-l,--selector", flags->selector, "only the objects in the files with these labels");
   apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
   apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value("strict");
   apply.add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
   apply.add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
+  apply.add_option("--subresource", flags->subresource, "with --server-side: apply to this part only: status, scale");
+  apply.add_flag("--overwrite", flags->overwrite, "change what others have changed too (--overwrite=false: do not)");
+  apply.add_flag("--openapi-patch", flags->openapi_patch,
+                 "taken for the sake of scripts: merge keys are those of the API in any case");
+  flags->prune.add_to(apply);
+  apply.add_flag("--all", flags->all, "with --prune: whatever labels the objects have");
+  flags->deletion.add_to(apply);
   apply.add_option("-k,--kustomize", flags->kustomize, "a directory with a kustomization: not supported");
   commands.on(apply, [&commands, flags] { return run_apply(commands, *flags); });
-
-  auto diff_flags = std::make_shared<ApplyFlags>();
-  Command diff = commands.add("diff", "What apply would change. Exit status 0: nothing, 1: something, more: an error");
-  diff_flags->files.add_to(diff);
-  diff.add_option("--field-manager", diff_flags->field_manager, "who owns the fields");
-  diff.add_flag("--server-side", diff_flags->server_side, "let the server merge, with field ownership");
-  diff.add_flag("--force-conflicts", diff_flags->force_conflicts, "with --server-side: take over fields of others");
-  commands.on(diff, [&commands, diff_flags]() -> Result<int> {
-    auto done = run_diff(commands, *diff_flags);
-    if (done) return done;
-    print_failure(done.error());
-    return kDiffFailed;
-  });
+  add_last_applied(commands, apply);
+  add_diff(commands);
 }
 
 }  // namespace coracle::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure parts of label, annotate and edit: they turn arguments into patches.
+// The pure parts of label, annotate, set and edit: they turn arguments into patches.
 #pragma once
 
 #include <optional>
@@ -15,16 +15,20 @@ struct Change {
   std::optional<std::string> value;  // absent: remove the key
 };
 
-// Splits `args` into the names of objects and the changes (KEY=VALUE, KEY-).
-void split_changes(const std::vector<std::string>& args, std::vector<std::string>& objects, std::vector<Change>& changes);
+// Splits `args` into the names of objects and the changes (KEY=VALUE, KEY-), the first of which ends the names. `what`: "label".
+// Errors: bad_request for a name behind a change.
+Result<void> split_pairs(const std::vector<std::string>& args, const std::string& what, std::vector<std::string>& objects,
+                         std::vector<Change>& changes);
 
 struct Marks {                      // what label or annotate changes
   json::object patch;               // key → value, or null to remove it; empty: no change
   std::vector<std::string> absent;  // keys to remove that the object does not have
-  bool removed_only = true;
+  std::vector<std::string> taken;   // "'KEY' already has a value (VALUE)" for each key that may not be overwritten
+  bool adds = false, removes = false;
 };
-// Errors: bad_request if a key has another value and `overwrite` is false.
-Result<Marks> marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite);
+Marks marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite);
+// Keys that are both set and removed.
+std::vector<std::string> contradictions_of(const std::vector<Change>& changes);
 
 std::string without_comments(const std::string& text);  // drops lines that begin with '#'
 

@@ -5,14 +5,18 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <thread>
 
 #include "ctl/create.h"
+#include "ctl/deletion.h"
+#include "ctl/flag_values.h"
 #include "ctl/generate.h"
 #include "ctl/pods.h"
 #include "ctl/stream.h"
+#include "ctl/target.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
@@ -23,9 +27,10 @@ namespace {
 
 struct RunFlags : CreateFlags {
   PodFlags pod;
+  DeletionFlags deletion;          // with --rm
+  std::vector<std::string> words;  // NAME, and arguments for the container
   std::string running_timeout = "1m";
   bool attach = false, remove = false, leave_stdin_open = false, quiet = false, expose = false;
-  int64_t grace_period = -1;
 };
 
 // ---- life cycle of an attached pod ----
@@ -177,11 +182,12 @@ class Attached {
 
   Result<void> remove() {
     if (std::exchange(removed_, true)) return {};
-    json::object options = session_.delete_options();
+    json::object options = TRY(deletion_options_of(session_, flags_.deletion));
     options["preconditions"] = json::object{{"uid", uid_}};
-    if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     auto gone = session_.json({.method = "DELETE", .path = session_.path(kind_, ns_, name_), .body = to_text(options)});
     if (!gone && gone.error().code() != Code::not_found) return gone.take_error();
+    auto timeout = TRY(deletion_timeout_of(flags_.deletion, std::chrono::milliseconds(0)));
+    if (flags_.deletion.wait) TRY(wait_gone(session_, kind_, ns_, name_, uid_, timeout));
     if (!flags_.quiet) out("pod " + coracle::quoted(name_) + " deleted from " + ns_ + " namespace\n");
     return {};
   }
@@ -193,24 +199,55 @@ class Attached {
   bool removed_ = false;
 };
 
-Result<int> expose_made(Session& session, const RunFlags& flags, const json::value& pod) {
-  ExposeFlags wanted;
-  wanted.port = std::to_string(flags.pod.port);
-  json::value service = TRY(exposing_service_of(pod, schema::catalog().of(kPod), wanted));
+Result<int> expose_made(Session& session, const RunFlags& flags) {
+  json::value service = TRY(run_service_of(flags.pod));
   json::value created = TRY(send_new(session, flags, std::move(service), schema::catalog().of(kService)));
   print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kService), "created", JsonOrder::given);
   return 0;
 }
 
-Result<int> run_pod(Commands& commands, RunFlags& flags) {
-  flags.pod.words = commands.rest();
-  if (flags.remove && !flags.attach && !flags.pod.use_stdin)
-    return Error(Code::bad_request, "--rm should only be used for attached containers (-i or --attach)");
-  if (flags.pod.tty && !flags.pod.use_stdin)
-    return Error(Code::bad_request, "-i/--stdin is required for containers with -t/--tty=true");
-  if (flags.expose && !flags.pod.port) return Error(Code::bad_request, "--port must be set when exposing a service");
-  bool attaches = (flags.attach || flags.pod.use_stdin) && flags.dry_run == DryRun::none;
-  if (attaches && flags.pod.tty && !::isatty(STDIN_FILENO)) {
+Result<void> check_run_flags(const RunFlags& flags) {
+  auto wrong = [](const std::string& text) {
+    return Error(Code::bad_request, text + "\nSee 'coraclectl run -h' for help and examples");
+  };
+  auto is_one_of = [](const std::string& text, std::initializer_list<const char*> all) {
+    return std::find(all.begin(), all.end(), text) != all.end();
+  };
+  if (flags.words.empty()) return wrong("NAME is required for run");
+  if (flags.pod.image.empty()) return Error(Code::bad_request, "--image is required");
+  if (!is_image_reference(flags.pod.image))
+    return Error(Code::bad_request, "Invalid image name " + coracle::quoted(flags.pod.image) + ": invalid reference format");
+  if (flags.pod.tty && !flags.pod.use_stdin) return wrong("-i/--stdin is required for containers with -t/--tty=true");
+  if (flags.expose && flags.pod.port.empty()) return wrong("--port must be set when exposing a service");
+  if (flags.remove && !flags.attach) return wrong("--rm should only be used for attached containers");
+  if (flags.attach && flags.dry_run != DryRun::none)
+    return wrong("--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)");
+  if (!is_one_of(flags.pod.restart, {"Always", "OnFailure", "Never"}))
+    return wrong("invalid restart policy: " + flags.pod.restart);
+  if (!is_one_of(flags.pod.pull_policy, {"", "Always", "IfNotPresent", "Never"}))
+    return wrong("invalid image pull policy: " + flags.pod.pull_policy);
+  TRY(propagation_of(flags.deletion.cascade));
+  return flags.check();
+}
+
+// With --rm, the Service of --expose goes as the pod does.
+Result<void> remove_service(Session& session, const RunFlags& flags) {
+  json::object options = TRY(deletion_options_of(session, flags.deletion));
+  std::string path = session.path(schema::catalog().of(kService), session.ns(), flags.pod.name);
+  auto gone = session.json({.method = "DELETE", .path = path, .body = to_text(options)});
+  if (!gone && gone.error().code() != Code::not_found) return gone.take_error();
+  if (!flags.quiet) out("service " + coracle::quoted(flags.pod.name) + " deleted from " + session.ns() + " namespace\n");
+  return {};
+}
+
+Result<int> run_pod(Commands& commands, RunFlags& flags, bool attach_given) {
+  if (!attach_given && flags.pod.use_stdin) flags.attach = true;
+  if (flags.deletion.force && flags.deletion.grace_period < 0) flags.deletion.grace_period = 0;
+  TRY(check_run_flags(flags));
+  flags.pod.name = flags.words.front();
+  flags.pod.words.assign(flags.words.begin() + 1, flags.words.end());
+  flags.pod.words.insert(flags.pod.words.end(), commands.rest().begin(), commands.rest().end());
+  if (flags.attach && flags.pod.tty && !::isatty(STDIN_FILENO)) {
     std::fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", stderr);
     flags.pod.tty = false;
   }
@@ -218,9 +255,12 @@ Result<int> run_pod(Commands& commands, RunFlags& flags) {
   json::value pod = TRY(pod_of(flags.pod));
   Session* session = TRY(commands.session());
   json::value created = TRY(send_new(*session, flags, std::move(pod), schema::catalog().of(kPod)));
-  if (!attaches) print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kPod), "created", JsonOrder::given);
-  if (flags.expose) TRY(expose_made(*session, flags, created));
-  return attaches ? Attached(*session, flags, created).run() : 0;
+  if (flags.expose) TRY(expose_made(*session, flags));
+  if (!flags.attach) print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kPod), "created", JsonOrder::given);
+  if (!flags.attach) return 0;
+  auto code = Attached(*session, flags, created).run();
+  if (flags.expose && flags.remove) TRY(remove_service(*session, flags));
+  return code;
 }
 
 void add_pod(Commands& commands) {
@@ -228,28 +268,41 @@ void add_pod(Commands& commands) {
   flags->field_manager = "kubectl-run";
   Command run_command = commands.add("run", "Run an image as a pod: NAME --image=IMAGE [-- ARGS...]");
   PodFlags& pod = flags->pod;
-  run_command.add_option("name", pod.name, "the pod's name").required();
-  run_command.add_option("--image", pod.image, "image").required();
-  run_command.add_option("--restart", pod.restart, "Always, OnFailure or Never").one_of({"Always", "OnFailure", "Never"});
+  run_command.add_option("name", flags->words, "the pod's name, and arguments for its container");
+  Flag image = run_command.add_option("--image", pod.image, "image");
+  run_command.add_option("--restart", pod.restart, "Always, OnFailure or Never");
   run_command.add_option("--image-pull-policy", pod.pull_policy, "Always, IfNotPresent or Never");
   run_command.add_option("--port", pod.port, "port the container listens on");
   run_command.add_option("--env", pod.env, "NAME=VALUE");
   run_command.add_option("-l,--labels", pod.labels, "KEY=VALUE,...").delimiter(',');
   run_command.add_option("--annotations", pod.annotations, "KEY=VALUE");
   run_command.add_option("--overrides", pod.overrides, "JSON that is laid over the pod");
+  run_command.add_option("--override-type", pod.override_type, "what --overrides is: a patch of type merge, json or strategic");
   run_command.add_flag("--command", pod.words_are_command, "what follows -- is the command, not its arguments");
   run_command.add_flag("--privileged", pod.privileged, "with all the machine's rights");
   run_command.add_flag("-i,--stdin", pod.use_stdin, "pass standard input");
   run_command.add_flag("-t,--tty", pod.tty, "with a terminal");
-  run_command.add_flag("--attach", flags->attach, "show what it prints until it ends");
+  Flag attach = run_command.add_flag("--attach", flags->attach, "show what it prints until it ends");
   run_command.add_flag("--rm", flags->remove, "delete it afterwards");
   run_command.add_flag("--leave-stdin-open", flags->leave_stdin_open, "its input stays open after the first attach");
   run_command.add_flag("-q,--quiet", flags->quiet, "only what the process prints");
   run_command.add_flag("--expose", flags->expose, "make a Service for --port too");
-  run_command.add_option("--grace-period", flags->grace_period, "with --rm: seconds it gets to stop; -1: its own");
+  DeletionFlags& deletion = flags->deletion;
+  run_command.add_option("--grace-period", deletion.grace_period, "with --rm: seconds it gets to stop; -1: its own");
+  run_command.add_option("--cascade", deletion.cascade, "with --rm: background, foreground or orphan")
+      .optional_value("background");
+  run_command.add_flag("--force", deletion.force, "with --rm: it gets no time to stop");
+  run_command.add_flag("--wait", deletion.wait, "with --rm: wait until it is gone");
+  run_command.add_option("--timeout", deletion.timeout, "with --wait: how long; 0s: as long as it takes");
   run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
   flags->CreateFlags::add_to(commands, run_command);
-  commands.on(run_command, [&commands, flags] { return run_pod(commands, *flags); });
+  flags->files.add_to(run_command);
+  commands.on(run_command, [&commands, flags, image, attach]() -> Result<int> {
+    TRY(require_flags({image}));
+    if (!flags->files.files.empty())
+      tell("Flag --filename has been deprecated, it is ignored by run and will be removed in a future release\n");
+    return run_pod(commands, *flags, attach.count() > 0);
+  });
 }
 
 // ---- expose ----
@@ -270,29 +323,27 @@ void add_expose(Commands& commands) {
   expose.add_option("--protocol", flags->service.protocol, "TCP, UDP or SCTP; else what the containers have");
   expose.add_option("--type", flags->service.type, "ClusterIP, NodePort or LoadBalancer");
   expose.add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
+  expose.add_option("--external-ip", flags->service.external_ip, "an address of the outside that leads to it too");
+  expose.add_option("--load-balancer-ip", flags->service.load_balancer_ip, "with --type=LoadBalancer: the address to get");
+  expose.add_option("--session-affinity", flags->service.session_affinity, "None or ClientIP");
+  expose.add_option("--overrides", flags->service.overrides, "JSON that is laid over the Service");
+  expose.add_option("--override-type", flags->service.override_type,
+                    "what --overrides is: a patch of type merge, json or strategic");
   expose.add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
   expose.add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...").delimiter(',');
   flags->CreateFlags::add_to(commands, expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
+    TRY(flags->check());
     Session* session = TRY(commands.session());
-    std::vector<Named> named;
-    if (!flags->files.files.empty()) {
-      std::vector<Document> documents = TRY(read_documents(flags->files.files, flags->files.recursive));
-      for (const auto& document : documents)
-        named.push_back({document.kind, std::string(get_string(document.object, "metadata.name"))});
-    } else {
-      named = TRY(parse_named(flags->args));
-    }
-    for (const auto& one : named) {
-      if (one.name.empty())
-        return Error(Code::bad_request,
-                     "the name of what to expose is missing: expose " + std::string(one.kind->singular) + " NAME");
-      json::value object = TRY(session->json({.path = session->path(*one.kind, session->ns(), one.name)}));
-      json::value service = TRY(exposing_service_of(object, *one.kind, flags->service));
+    TargetFlags wanted;
+    wanted.files = flags->files;
+    Targets targets = TRY(targets_of(*session, wanted, flags->args));
+    return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+      json::value service = TRY(exposing_service_of(live.object, *live.kind, flags->service));
       json::value created = TRY(send_new(*session, *flags, std::move(service), schema::catalog().of(kService)));
       print_outcome(flags->output, flags->dry_run, created, schema::catalog().of(kService), "exposed", JsonOrder::given);
-    }
-    return 0;
+      return {};
+    });
   });
 }
 

@@ -52,11 +52,12 @@ Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view 
     metrics.push_back(std::move(metric));
   }
   json::object object = named_object("autoscaling/v2", "HorizontalPodAutoscaler", flags.name.empty() ? target : flags.name);
-  json::object spec{{"scaleTargetRef", {{"apiVersion", api_version}, {"kind", kind}, {"name", target}}},
-                    {"maxReplicas", flags.max}};
+  json::object spec{{"scaleTargetRef", {{"kind", kind}, {"name", target}, {"apiVersion", api_version}}}};
   if (flags.min > 0) spec["minReplicas"] = flags.min;
+  spec["maxReplicas"] = flags.max;
   if (!metrics.empty()) spec["metrics"] = std::move(metrics);
   object["spec"] = std::move(spec);
+  object["status"] = json::object{{"desiredReplicas", 0}, {"currentMetrics", nullptr}};
   return json::value(std::move(object));
 }
 
@@ -121,12 +122,13 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
     const auto& kind = live.kind->kind;
     if (!live.kind->subresource("scale"))
       return Error(Code::bad_request, "cannot autoscale a " + std::string(kind.kind) + ": could not find scale subresource for " +
-                                          kind.api_version() + ", Resource=" + std::string(kind.resource) +
-                                          " in discovery information");
+                                          std::string(kind.group) + "/" + std::string(kind.version) +
+                                          ", Resource=" + std::string(kind.resource) + " in discovery information");
     json::value scaler = TRY(autoscaler_of(flags.scaler, kind.api_version(), kind.kind, live.name));
     const schema::KindInfo& scalers = *kind_of(scaler);
     json::value created = TRY(send_new(*session, flags, std::move(scaler), scalers));
-    print_outcome(flags.output, flags.dry_run, std::move(created), scalers, "autoscaled", JsonOrder::given);
+    print_outcome(flags.output, flags.dry_run, std::move(created), scalers,
+                  flags.dry_run == DryRun::client ? "created" : "autoscaled", JsonOrder::given);
     return {};
   });
 }

@@ -2,6 +2,8 @@
 // See target.h.
 #include "ctl/target.h"
 
+#include <filesystem>
+
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
@@ -40,16 +42,25 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
   if (!flags.files.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &targets.missing));
     for (auto& document : documents) {
+      json::value as_written = flags.local ? document.object : json::value();
       auto ns = settle_namespace(session, document);
       std::string name(get_string(document.object, "metadata.name"));
       if (!ns) targets.missing.push_back(ns.take_error());
-      else if (flags.local) targets.found.push_back({document.kind, *ns, name, std::move(document.object)});
+      else if (flags.local) targets.found.push_back({document.kind, *ns, name, std::move(as_written)});
       else add(*document.kind, *ns, name);
     }
     return targets;
   }
-  if (flags.local) return Error(Code::bad_request, "--local needs the objects in files: -f FILE");
-  if (args.empty()) return Error(Code::bad_request, "required resource not specified");
+  if (flags.local)
+    return Error(Code::bad_request,
+                 "you must specify resources by --filename when --local is set.\nExample resource specifications include:\n"
+                 "   '-f rsrc.yaml'\n   '--filename=rsrc.json'");
+  if (args.empty() && any) return Error(Code::bad_request, "required resource not specified");
+  if (args.empty())
+    return Error(Code::bad_request,
+                 "You must provide one or more resources by argument or filename.\nExample resource specifications include:\n"
+                 "   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'");
+  if (flags.all && !flags.selector.empty()) return Error(Code::bad_request, "cannot set --all and --selector at the same time");
   std::vector<Named> named = TRY(parse_named(args));
   for (const auto& one : named) {
     std::string ns = one.kind->kind.namespaced ? session.ns() : "";
@@ -57,10 +68,11 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
       add(*one.kind, ns, one.name);
       continue;
     }
-    if (flags.selector.empty() && !flags.all && !any)
+    if (flags.selector.empty() && flags.field_selector.empty() && !flags.all && !any)
       return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
     Request request{.path = session.path(*one.kind, all_namespaces ? "" : ns)};
     if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
+    if (!flags.field_selector.empty()) request.query.emplace_back("fieldSelector", flags.field_selector);
     json::value list = TRY(paged_list(session, std::move(request), flags.chunk_size));
     for (const auto& item : get_array(list, "items")) {
       targets.found.push_back(
@@ -69,6 +81,21 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
     }
   }
   return targets;
+}
+
+bool names_one(const TargetFlags& flags, const std::vector<std::string>& args) {
+  std::error_code ignored;
+  const auto& files = flags.files.files;
+  if (!files.empty()) return files.size() == 1 && files[0] != "-" && !std::filesystem::is_directory(files[0], ignored);
+  auto named = parse_named(args);
+  return named && named->size() == 1 && !named->front().name.empty();
+}
+
+Result<Session*> target_session(Commands& commands, const TargetFlags& flags) {
+  auto session = commands.session();
+  if (session || !flags.local || session.error().code() != Code::not_found) return session;
+  commands.flags().server = "https://localhost";
+  return commands.session();
 }
 
 Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&)>& act) {

@@ -17,7 +17,7 @@ constexpr const char* kJsonPatch = "application/json-patch+json";
 struct TargetFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string selector, field_manager;
+  std::string selector, field_selector, field_manager;
   Output output;
   DryRun dry_run = DryRun::none;
   bool all = false, overwrite = false, local = false;
@@ -47,6 +47,11 @@ struct Targets {
 Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any = false,
                            bool all_namespaces = false);
 
+// True if the arguments or files refer to one object by its name.
+bool names_one(const TargetFlags& flags, const std::vector<std::string>& args);
+// The command's session. With --local none is needed: then it is one that reaches no server if there is no kubeconfig.
+Result<Session*> target_session(Commands& commands, const TargetFlags& flags);
+
 // Calls `act` for each object, as kubectl does: a failure does not stop the others. Returns the exit code after printing the
 // errors. Errors: if there is exactly one failure, it is returned instead.
 Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&)>& act);
@@ -57,6 +62,8 @@ Result<json::value> send_patch(Session& session, const TargetFlags& flags, const
                                const char* type, std::string_view subresource = {});
 // Applies a patch of that content type to `live` without a server. Pure. Errors: those of a patch that cannot be applied.
 Result<json::value> patched_here(const Live& live, const json::value& patch, std::string_view type);
+void add_label(Commands& commands);  // label, annotate
+void add_patch(Commands& commands);
 void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what);
 
 }  // namespace coracle::ctl

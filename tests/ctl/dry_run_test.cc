@@ -12,6 +12,7 @@
 #include "ctl/command.h"
 #include "runtime/base/text.h"
 #include "tests/ctl/fake_api.h"
+#include "tests/ctl/key_pair.h"
 
 namespace coracle::ctl {
 namespace {
@@ -30,6 +31,9 @@ class DryRunTest : public testing::Test {
     EXPECT_TRUE(::mkdtemp(directory_.data()));
     ::setenv("KUBE_EDITOR", "sed -i s/blue/red/", 1);
     cfg_ = file("cfg.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cfg}\ndata: {colour: green}\n");
+    certificate_ = file("tls.crt", kCertificatePem), key_ = file("tls.key", kKeyPem);
+    object("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/readers", "rbac.authorization.k8s.io/v1",
+           "RoleBinding", R"("roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"reader"})");
     new_ = file("new.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {colour: green}\n");
     object(kNs + "configmaps/cfg", "v1", "ConfigMap", R"("data":{"colour":"blue"})");
     object(kNs + "serviceaccounts/robot", "v1", "ServiceAccount", R"("secrets":[])");
@@ -45,7 +49,7 @@ class DryRunTest : public testing::Test {
                  R"(two"}]}}})");
     for (auto [name, revision, image] : {std::tuple{"web-1", "1", "one"}, std::tuple{"web-2", "2", "two"}})
       object(kApps + "replicasets/" + name, "apps/v1", "ReplicaSet", R"("spec":{"template":)" + pod + image + R"("}]}}})",
-             R"(,"annotations":{"deployment.kubernetes.io/revision":")" + std::string(revision) +
+             R"(,"labels":{"app":"web"},"annotations":{"deployment.kubernetes.io/revision":")" + std::string(revision) +
                  R"("},"ownerReferences":[{"controller":true,"kind":"Deployment","name":"web","uid":"uid-web"}])");
     object("/apis/batch/v1/namespaces/default/cronjobs/nightly", "batch/v1", "CronJob",
            R"("spec":{"schedule":"0 1 * * *","jobTemplate":{"spec":{"template":)" + pod + R"(one"}]}}}}})");
@@ -63,8 +67,13 @@ class DryRunTest : public testing::Test {
         {"create priorityclass", {"made", "--value=1"}},
         {"create quota", {"made", "--hard=pods=1"}},
         {"create secret generic", {"made", "--from-literal=a=b"}},
-        {"create secret tls", {"made", "--cert", cfg_, "--key", cfg_}},
+        {"create secret tls", {"made", "--cert", certificate_, "--key", key_}},
         {"create secret docker-registry", {"made", "--docker-username=u", "--docker-password=p"}},
+        {"create role", {"made", "--verb=get", "--resource=pods"}},
+        {"create clusterrole", {"made", "--verb=get", "--resource=deploy.apps"}},
+        {"create rolebinding", {"made", "--role=reader", "--user=ann"}},
+        {"create clusterrolebinding", {"made", "--clusterrole=view", "--user=ann"}},
+        {"create ingress", {"made", "--rule=example.com/=web:80"}},
         {"create service clusterip", {"made", "--tcp=80"}},
         {"create service nodeport", {"made", "--tcp=80"}},
         {"create service loadbalancer", {"made", "--tcp=80"}},
@@ -74,6 +83,7 @@ class DryRunTest : public testing::Test {
         {"expose", {"deployment", "web", "--port=80", "--name=made"}},
         {"apply", {"-f", cfg_}},
         {"apply", {"-f", new_}},
+        {"apply set-last-applied", {"-f", cfg_, "--create-annotation"}},
         {"replace", {"-f", cfg_}},
         {"patch", {"configmap", "cfg", "-p", R"({"data":{"colour":"red"}})"}},
         {"patch", {"configmap", "cfg", "--type=merge", "-p", R"({"data":{"colour":"red"}})"}},
@@ -86,6 +96,7 @@ class DryRunTest : public testing::Test {
         {"set resources", {"deployment/web", "--limits=cpu=1"}},
         {"set serviceaccount", {"deployment/web", "robot"}},
         {"set selector", {"service/web", "app=other"}},
+        {"set subject", {"rolebinding/readers", "--user=ann"}},
         {"scale", {"deployment", "web", "--replicas=3"}},
         {"autoscale", {"deployment", "web", "--max=3"}},
         {"delete", {"configmap", "cfg"}},
@@ -144,7 +155,7 @@ class DryRunTest : public testing::Test {
 
   FakeApi api_;
   FakeApi::Objects objects_;
-  std::string directory_, cfg_, new_;
+  std::string directory_, cfg_, new_, certificate_, key_;
   std::vector<CommandCase> rows_;
 };
 

@@ -15,6 +15,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
+#include "store/object/selector.h"
 #include "store/object/status.h"
 #include "store/schema/merge.h"
 
@@ -86,6 +87,8 @@ FakeApi::State::Answer FakeApi::State::read(const Data& data, const httplib::Req
     if (other.version != place.version || other.resource != place.resource) continue;
     if (!place.ns.empty() && other.ns != place.ns) continue;
     if (only.starts_with("metadata.name=") && only != "metadata.name=" + other.name) continue;
+    auto selector = LabelSelector::parse(request.get_param_value("labelSelector"));
+    if (!selector || !selector->matches(get_object(object, "metadata.labels"))) continue;
     items.push_back(object);
   }
   if (request.get_header_value("Accept").find("as=Table") == std::string::npos)

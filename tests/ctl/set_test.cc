@@ -42,33 +42,79 @@ TEST(Set, images_by_container_or_all) {
   EXPECT_EQ(images({"*=z"}), "z z z ");
   EXPECT_EQ(images({"i=z", "b=w"}), "x:1 w z ");
   EXPECT_EQ(images({"c=x"}), "unable to find container named \"c\"; there are: a, b, i");
-  EXPECT_EQ(images({"a-"}), "expected CONTAINER=IMAGE, got \"a-\"");
+  EXPECT_EQ(images({"a-"}), "invalid image format: a-");
+}
+
+json::array variables(const std::vector<std::string>& pairs) {
+  json::array env;
+  for (const Change& change : changes_of(pairs)) env.push_back(json::object{{"name", change.key}, {"value", *change.value}});
+  return env;
+}
+
+TEST(Set, patterns_have_stars) {
+  using Pairs = std::vector<std::pair<const char*, const char*>>;
+  for (auto [name, pattern] :
+       Pairs{{"web", "web"}, {"web", "*"}, {"web", "w*"}, {"web", "*b"}, {"web", "w*b"}, {"", "*"}, {"aab", "*ab"}})
+    EXPECT_TRUE(matches_pattern(name, pattern)) << name << " " << pattern;
+  for (auto [name, pattern] : Pairs{{"web", "we"}, {"web", "x*"}, {"web", "w*x"}, {"web", ""}, {"a", "a*a"}})
+    EXPECT_FALSE(matches_pattern(name, pattern)) << name << " " << pattern;
 }
 
 TEST(Set, environment_is_added_replaced_and_removed) {
   json::value pod = parsed(kPodText);
-  ASSERT_TRUE(set_env(pod, "", changes_of({"B=2", "A-"}), {}, true));
-  EXPECT_EQ(env_text(pod), "# Pod p, container a\nB=2\n# Pod p, container b\nB=2\n");
-  ASSERT_TRUE(set_env(pod, "b", changes_of({"B=3"}), env_of({"configmap", "cfg", "P_", {"some.key"}}), true));
-  EXPECT_EQ(env_text(pod),
-            "# Pod p, container a\nB=2\n# Pod p, container b\nB=3\n# P_SOME_KEY from configmap cfg, key some.key\n");
-  EXPECT_EQ(set_env(pod, "b", changes_of({"B=4"}), {}, false).error().text(),
-            "'B' already has a value, and --overwrite is false");
-  EXPECT_FALSE(set_env(pod, "nope", changes_of({"B=4"}), {}, true));
-  EXPECT_EQ(to_text(env_of({"secret", "s", "", {"k"}})), R"([{"name":"K","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}])");
+  auto set = [&](const char* containers, const json::array& env, const std::vector<std::string>& removed,
+                 bool overwrite) -> std::string {
+    auto done = set_env(pod, containers, env, removed, overwrite);
+    return done ? std::to_string(*done) : done.error().text();
+  };
+  EXPECT_EQ(set("*", variables({"B=2"}), {"A"}, true), "3");
+  EXPECT_EQ(env_text(pod, "*").text, "# Pod p, container a\nB=2\n# Pod p, container b\nB=2\n# Pod p, container i\nB=2\n");
+  json::array more = variables({"B=3"});
+  for (const auto& one : env_of({"configmap", "cfg", {"some.key"}})) more.push_back(one);
+  EXPECT_EQ(set("b*", more, {}, true), "1");
+  EXPECT_EQ(env_text(pod, "b").text, "# Pod p, container b\nB=3\n# SOME_KEY from configmap cfg, key some.key\n");
+  EXPECT_EQ(set("b", variables({"B=4"}), {}, false), "'B' already has a value (3), and --overwrite is false");
+  EXPECT_EQ(set("b", variables({"B=3", "C=1"}), {}, false), "1");
+  EXPECT_EQ(set("nope", variables({"B=4"}), {}, true), "0");
+  EXPECT_EQ(to_text(env_of({"secret", "s", {"k"}})), R"([{"name":"K","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}])");
+  json::value service = parsed(R"({"kind":"Service"})");
+  EXPECT_EQ(set_env(service, "*", {}, {}, true).error().text(),
+            "the object is not a pod or does not have a pod template: *.Service");
+}
+
+TEST(Set, references_have_values) {
+  json::value pod =
+      parsed(R"({"kind":"Pod","metadata":{"name":"p","uid":"u","labels":{"b":"2","a":"1"}},"spec":{"containers":[{"name":"c",
+    "resources":{"limits":{"cpu":"1500m","memory":"1Gi"}},"env":[
+    {"name":"NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},
+    {"name":"LABELS","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels"}}},
+    {"name":"LABEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['b']"}}},
+    {"name":"CPU","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}},
+    {"name":"MEMORY","valueFrom":{"resourceFieldRef":{"resource":"limits.memory","divisor":"1Mi"}}},
+    {"name":"NONE","valueFrom":{"resourceFieldRef":{"resource":"requests.cpu"}}},
+    {"name":"NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},
+    {"name":"HOST","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}}]}]}})");
+  EnvText shown = env_text(
+      pod, "*", [&](const json::value& from, const json::value& container) { return value_of_field(pod, container, from); });
+  EXPECT_EQ(shown.text,
+            "# Pod p, container c\nNAME=p\nLABELS=a=\"1\"\nb=\"2\"\nLABEL=2\nCPU=2\nMEMORY=1024\nNONE=0\n"
+            "# NODE from field path spec.nodeName\n# HOST from field path spec.nodeName\n");
+  EXPECT_EQ(shown.faults,
+            std::vector<std::string>{"error retrieving reference for NODE, HOST: unsupported fieldPath: spec.nodeName"});
+  EXPECT_NE(env_text(pod, "c").text.find("# CPU from resource field limits.cpu\n"), std::string::npos);
 }
 
 TEST(Set, resources_are_merged) {
   json::value pod = parsed(R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}})");
-  ASSERT_TRUE(set_resources(pod, "", "cpu=500m", "memory=64Mi"));
+  ASSERT_TRUE(set_resources(pod, "*", "cpu=500m", "memory=64Mi"));
   EXPECT_TRUE(json_equal(
       pod,
       parsed(
           R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"500m","memory":"1Gi"},"requests":{"memory":"64Mi"}}}]}})")))
       << to_text(pod);
-  EXPECT_FALSE(set_resources(pod, "", "cpu", ""));
-  EXPECT_FALSE(set_resources(pod, "", "cpu=much", ""));
-  EXPECT_FALSE(set_resources(pod, "z", "cpu=1", ""));
+  EXPECT_EQ(set_resources(pod, "*", "cpu", "").error().text(), "Invalid argument syntax cpu, expected <resource>=<value>");
+  EXPECT_FALSE(set_resources(pod, "*", "cpu=much", ""));
+  EXPECT_EQ(set_resources(pod, "z", "cpu=1", "").error().text(), "unable to find container named z; there are: a");
 }
 
 TEST(Autoscale, targets_are_percentages_or_amounts) {
@@ -76,12 +122,13 @@ TEST(Autoscale, targets_are_percentages_or_amounts) {
     auto object = autoscaler_of(flags, "apps/v1", "Deployment", "web");
     return object ? to_text(*find(*object, "spec")) : object.error().text();
   };
-  std::string head = R"({"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"maxReplicas":3)";
+  std::string start = R"({"scaleTargetRef":{"kind":"Deployment","name":"web","apiVersion":"apps/v1"},)",
+              head = start + R"("maxReplicas":3)";
   EXPECT_EQ(made({.max = 3}), head + "}");
   EXPECT_EQ(
       made({.min = 2, .max = 3, .cpu_percent = 50}),
-      head +
-          R"(,"minReplicas":2,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]})");
+      start +
+          R"("minReplicas":2,"maxReplicas":3,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]})");
   EXPECT_EQ(
       made({.cpu = "500", .memory = "200", .max = 3}),
       head +

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What apply and diff share: applying one object.
+#pragma once
+
+#include <string>
+
+#include "ctl/command.h"
+#include "ctl/create.h"
+#include "ctl/deletion.h"
+#include "ctl/prune.h"
+
+namespace coracle::ctl {
+
+struct ApplyFlags {
+  FileFlags files;
+  Output output;
+  std::string field_manager, validate = "strict", kustomize, selector, subresource;
+  DryRun dry_run = DryRun::none;
+  bool server_side = false, force_conflicts = false;
+  bool overwrite = true;      // values that others have changed
+  bool openapi_patch = true;  // the types' own tables are used in any case
+  bool all = false;           // with --prune: no selector is meant
+  bool quiet = false;         // no warnings about the live object
+  DeletionFlags deletion;
+  PruneFlags prune;
+
+  std::string manager() const;
+};
+
+struct Applied {
+  json::value object;
+  std::string what;  // "created", "configured", "unchanged", "serverside-applied"
+};
+
+// Brings one object to what the document says. Errors: invalid for a document without a name; conflict; the server's.
+Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns);
+
+void add_diff(Commands& commands);
+void add_last_applied(Commands& commands, Command apply);  // view-last-applied, set-last-applied, edit-last-applied
+
+}  // namespace coracle::ctl

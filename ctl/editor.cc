@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// See editor.h.
+#include "ctl/editor.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ctl/command.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+
+Result<std::string> make_edit_file(const std::string& ending) {
+  std::string path = std::string(std::filesystem::temp_directory_path() / "coraclectl-edit-XXXXXX") + ending;
+  Fd created(::mkstemps(path.data(), int(ending.size())));
+  if (!created) return Error::from_errno("create " + path);
+  return path;
+}
+
+Result<std::string> edit_in_editor(const std::string& path, const std::string& text, bool windows_line_endings) {
+  {
+    std::ofstream file(path, std::ios::trunc | std::ios::binary);
+    for (char c : text) {
+      if (c == '\n' && windows_line_endings) file << '\r';
+      file << c;
+    }
+    if (!file.flush()) return Error::from_errno("write " + path);
+  }
+  const char* editor = std::getenv("KUBE_EDITOR");
+  if (!editor || !*editor) editor = std::getenv("EDITOR");
+  if (!editor || !*editor) editor = "vi";
+  std::vector<std::string> argv = {"sh", "-c", std::string(editor) + " " + path};
+  int status = TRY(run_program(argv));
+  if (status != 0)
+    return Error(Code::cancelled, "edit: the editor " + coracle::quoted(editor) + " ended with status " + std::to_string(status));
+  std::ifstream in(path, std::ios::binary);
+  std::string saved(std::istreambuf_iterator<char>(in), {});
+  for (size_t at = 0; windows_line_endings && (at = saved.find("\r\n", at)) != saved.npos;) saved.erase(at, 1);
+  return saved;
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Services from flags, and Services for objects that exist. See generate.h.
+// Source: kubectl pkg/cmd/create/create_service.go, pkg/cmd/expose, pkg/cmd/run.
+#include <algorithm>
+#include <set>
+
+#include "ctl/flag_values.h"
+#include "ctl/generate.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kServiceNameBytesMax = 63;
+
+Error port_fault(std::string_view text) {
+  bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  return Error(Code::bad_request,
+               "strconv.ParseUint: parsing " + coracle::quoted(text) + ": " + (number ? "value out of range" : "invalid syntax"));
+}
+
+// "PORT[:TARGETPORT]". More parts are ignored, as in kubectl.
+Result<json::value> tcp_port_of(const std::string& text, int64_t node_port) {
+  std::vector<std::string> parts = split_words(text, ':');
+  auto port = parse_number<uint16_t>(parts[0]);
+  if (!port) return port_fault(parts[0]);
+  json::value target = *port;
+  if (parts.size() > 1) {
+    if (auto number = parse_number<int64_t>(parts[1])) {
+      if (*number < 1 || *number > 65535) return Error(Code::bad_request, "must be between 1 and 65535, inclusive");
+      target = *number;
+    } else {
+      TRY(check_port_name(parts[1]));
+      target = parts[1];
+    }
+  }
+  json::object entry{{"name", join(parts, "-")}, {"protocol", "TCP"}, {"port", *port}, {"targetPort", std::move(target)}};
+  if (node_port) entry["nodePort"] = node_port;
+  return json::value(std::move(entry));
+}
+
+json::value service_with(json::object object, json::object spec) {
+  object["spec"] = std::move(spec);
+  make(object["status"], "loadBalancer").emplace_object();
+  return object;
+}
+
+}  // namespace
+
+Result<json::value> service_of(const ServiceFlags& flags) {
+  bool external = flags.type == "ExternalName";
+  if (flags.cluster_ip == "None" && flags.type != "ClusterIP")
+    return Error(Code::bad_request, "ClusterIP=None can only be used with ClusterIP service type");
+  if (flags.tcp.empty() && flags.cluster_ip != "None" && !external)
+    return Error(Code::bad_request, "at least one tcp port specifier must be provided");
+  if (external && !is_dns_subdomain(flags.external_name))
+    return Error(Code::bad_request, "invalid service external name " + flags.external_name);
+  json::array ports;
+  for (const auto& text : flags.tcp) {
+    json::value port = TRY(tcp_port_of(text, flags.node_port));
+    ports.push_back(std::move(port));
+  }
+  json::object labels{{"app", flags.name}}, spec, object = named_object("v1", "Service", flags.name);
+  object["metadata"].get_object()["labels"] = labels;
+  if (!ports.empty()) spec["ports"] = std::move(ports);
+  spec["selector"] = labels;
+  if (!flags.cluster_ip.empty()) spec["clusterIP"] = flags.cluster_ip;
+  spec["type"] = flags.type;
+  if (!flags.external_name.empty()) spec["externalName"] = flags.external_name;
+  return service_with(std::move(object), std::move(spec));
+}
+
+Result<json::value> run_service_of(const PodFlags& flags) {
+  json::object labels = TRY(labels_of(flags.labels));
+  auto port = parse_number<int64_t>(flags.port);
+  if (!port) return Error(Code::bad_request, "--port must be set when exposing a service");
+  json::object object = named_object("v1", "Service", flags.name);
+  if (!labels.empty()) object["metadata"].get_object()["labels"] = labels;
+  else labels["run"] = flags.name;
+  json::object spec{{"ports", json::array{json::object{{"protocol", "TCP"}, {"port", *port}, {"targetPort", *port}}}},
+                    {"selector", std::move(labels)}};
+  return service_with(std::move(object), std::move(spec));
+}
+
+namespace {
+
+using OpenPorts = std::vector<std::pair<uint16_t, std::set<std::string>>>;  // port and its protocols, in the order of ports
+
+OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
+  OpenPorts all;
+  auto add = [&](const json::value& port, std::string_view number_field) {
+    auto number = uint16_t(get_int(port, number_field));
+    auto known = std::ranges::find(all, number, &OpenPorts::value_type::first);
+    if (known == all.end()) known = all.insert(all.end(), {number, {}});
+    std::string protocol(get_string(port, "protocol"));
+    known->second.insert(protocol.empty() ? "TCP" : protocol);
+  };
+  if (kind.kind == kService) {
+    for (const json::value& port : get_array(object, "spec.ports")) add(port, "port");
+    return all;
+  }
+  for (const json::value& container : get_array(object, kind.kind == kPod ? "spec.containers" : "spec.template.spec.containers"))
+    for (const json::value& port : get_array(container, "ports")) add(port, "containerPort");
+  return all;
+}
+
+// The ports in --port with their protocols from `open`; TCP for a port that is not in it. Errors: bad_request.
+Result<OpenPorts> named_ports(const OpenPorts& open, std::string_view names) {
+  OpenPorts named;
+  for (std::string_view text : split(names, ',')) {
+    auto number = parse_number<uint16_t>(text);
+    if (!number)
+      return Error(Code::bad_request, "strconv.Atoi: parsing " + coracle::quoted(text) + ": " +
+                                          (parse_number<int64_t>(text) ? "value out of range" : "invalid syntax"));
+    auto known = std::ranges::find(open, *number, &OpenPorts::value_type::first);
+    named.emplace_back(*number, known == open.end() ? std::set<std::string>{"TCP"} : known->second);
+  }
+  return named;
+}
+
+Result<json::array> exposed_ports(OpenPorts wanted, const ExposeFlags& flags) {
+  if (!flags.port.empty()) wanted = TRY(named_ports(wanted, flags.port));
+  json::array ports;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    auto& [number, protocols] = wanted[i];
+    if (!flags.protocol.empty()) protocols = {flags.protocol};
+    for (const std::string& protocol : protocols) {
+      json::object port;
+      std::string name = "port-" + std::to_string(i + 1);
+      if (protocols.size() > 1) port["name"] = name + "-" + to_lower(protocol);
+      else if (wanted.size() > 1) port["name"] = name;
+      port["protocol"] = protocol;
+      port["port"] = number;
+      port["targetPort"] = flags.target_port.empty() ? json::value(number) : count_or_text(flags.target_port);
+      ports.push_back(std::move(port));
+    }
+  }
+  return ports;
+}
+
+Result<json::object> exposed_selector(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
+  if (!flags.selector.empty()) return labels_of(split_words(flags.selector, ','));
+  json::object selector = get_object(object, "spec.selector.matchLabels");
+  if (kind.kind == kPod) selector = get_object(object, "metadata.labels");
+  if (kind.kind == kService || kind.kind == kReplicationController) selector = get_object(object, "spec.selector");
+  if (selector.empty())
+    return Error(Code::invalid, "couldn't retrieve selectors via --selector flag or introspection: the " +
+                                    std::string(kind.singular) + " has no labels and cannot be exposed");
+  return selector;
+}
+
+}  // namespace
+
+Result<json::value> exposing_service_of(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
+  bool exposable = kind.kind == kPod || kind.kind == kService || kind.kind == kReplicationController ||
+                   kind.kind == kDeployment || kind.kind == kReplicaSet;
+  if (!exposable)
+    return Error(Code::bad_request, "cannot expose a " + std::string(kind.kind.kind) + (kind.kind.group.empty() ? "" : ".") +
+                                        std::string(kind.kind.group));
+  json::object selector = TRY(exposed_selector(object, kind, flags));
+  json::array ports = TRY(exposed_ports(open_ports(object, kind), flags));
+  if (ports.empty() && flags.cluster_ip != "None")
+    return Error(Code::bad_request, "couldn't find port via --port flag or introspection");
+  if (!flags.session_affinity.empty() && flags.session_affinity != "None" && flags.session_affinity != "ClientIP")
+    return Error(Code::bad_request, "unknown session affinity: " + flags.session_affinity);
+  std::string name(get_string(object, "metadata.name").substr(0, kServiceNameBytesMax));
+  json::object service = named_object("v1", "Service", flags.name.empty() ? name : flags.name);
+  json::object labels = TRY(labels_of(flags.labels));
+  if (labels.empty()) labels = get_object(object, "metadata.labels");
+  if (!labels.empty()) service["metadata"].get_object()["labels"] = std::move(labels);
+  json::object spec;
+  if (!ports.empty()) spec["ports"] = std::move(ports);
+  spec["selector"] = std::move(selector);
+  if (!flags.cluster_ip.empty()) spec["clusterIP"] = flags.cluster_ip;
+  if (!flags.type.empty()) spec["type"] = flags.type;
+  if (!flags.external_ip.empty()) spec["externalIPs"] = json::array{json::string(flags.external_ip)};
+  if (!flags.session_affinity.empty()) spec["sessionAffinity"] = flags.session_affinity;
+  if (flags.type == "LoadBalancer" && !flags.load_balancer_ip.empty()) spec["loadBalancerIP"] = flags.load_balancer_ip;
+  return overridden(service_with(std::move(service), std::move(spec)), flags.overrides, flags.override_type);
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// See name_hash.h.
+#include "ctl/name_hash.h"
+
+#include "ctl/last_applied.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr size_t kHashLetters = 10;
+
+// Digits and vowels that could make words become other letters.
+char name_letter(char hex) {
+  switch (hex) {
+    case '0': return 'g';
+    case '1': return 'h';
+    case '3': return 'k';
+    case 'a': return 'm';
+    case 'e': return 't';
+    default: return hex;
+  }
+}
+
+}  // namespace
+
+std::string name_hash(const json::value& object) {
+  std::string_view kind = get_string(object, "kind");
+  json::object hashed{{"kind", kind}, {"name", get_string(object, "metadata.name")}, {"data", get_object(object, "data")}};
+  if (kind == "Secret") hashed["type"] = get_string(object, "type");
+  if (const json::value* immutable = find(object, "immutable")) hashed["immutable"] = *immutable;
+  const json::object& binary = get_object(object, "binaryData");
+  if (kind == "ConfigMap" && !binary.empty()) hashed["binaryData"] = binary;
+  Sha256 digest = sha256_of(escaped_markup(to_sorted_text(hashed)));
+  std::string letters;
+  for (char c : hex(as_text(digest)).substr(0, kHashLetters)) letters += name_letter(c);
+  return letters;
+}
+
+void append_hash(json::value& object) {
+  std::string name(get_string(object, "metadata.name"));
+  make(object, "metadata.name") = name + "-" + name_hash(object);
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// replace: objects become what files say. With --force they are deleted, and created anew once they are gone.
+// Source: kubectl pkg/cmd/replace.
+#include "ctl/create.h"
+#include "ctl/deletion.h"
+#include "ctl/last_applied.h"
+#include "ctl/wait.h"
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr auto kReplacedTimeout = std::chrono::minutes(5);  // a finalizer may hold an object for a while
+
+struct ReplaceFlags : CreateFlags {
+  DeletionFlags deletion;
+  std::string subresource, raw;
+};
+
+Result<void> check_replace_flags(const ReplaceFlags& flags) {
+  bool timeout_given = flags.deletion.timeout != "0s" && flags.deletion.timeout != "0";
+  if (flags.deletion.grace_period >= 0 && !flags.deletion.force)
+    return Error(Code::bad_request, "--grace-period must have --force specified");
+  if (timeout_given && !flags.deletion.force) return Error(Code::bad_request, "--timeout must have --force specified");
+  if (flags.deletion.force && flags.dry_run != DryRun::none)  // the new one cannot be tried while the old one is there
+    return Error(Code::bad_request, "--dry-run can not be used when --force is set");
+  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  return flags.check();
+}
+
+Result<void> check_document_name(const Document& document) {
+  if (!get_string(document.object, "metadata.name").empty()) return {};
+  return Error(Code::invalid, "metadata.name is missing");
+}
+
+void remember_if(const ReplaceFlags& flags, json::value& object) {
+  if (flags.save_config || last_applied_text(object)) object = with_last_applied(object);
+}
+
+Result<void> replace_one(Session& session, const ReplaceFlags& flags, Document& document) {
+  TRY(check_document_name(document));
+  remember_if(flags, document.object);
+  if (flags.dry_run != DryRun::client) {
+    std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
+    std::string path = session.path(*document.kind, ns, name, flags.subresource);
+    if (get_string(document.object, "metadata.resourceVersion").empty())  // some kinds cannot be replaced without
+      if (auto live = session.json({.path = path}))
+        if (std::string_view version = get_string(*live, "metadata.resourceVersion"); !version.empty())
+          make(document.object, "metadata.resourceVersion") = version;
+    document.object =
+        TRY(session.json({.method = "PUT", .path = path, .query = flags.query(), .body = to_text(document.object)}));
+  }
+  print_outcome(flags.output, flags.dry_run, std::move(document.object), *document.kind, "replaced");
+  return {};
+}
+
+void print_deletion(const ReplaceFlags& flags, const Document& document, const std::string& ns, const std::string& name) {
+  if (flags.output.prints_objects()) return;  // whoever reads these expects the objects alone
+  if (flags.output == "name") return out(message_name(*document.kind, name) + "\n");
+  std::string group = document.kind->kind.group.empty() ? "" : "." + std::string(document.kind->kind.group);
+  out(std::string(document.kind->singular) + group + " " + coracle::quoted(name) + " deleted" +
+      (ns.empty() ? "" : " from " + ns + " namespace") + "\n");
+}
+
+// All are deleted before the first one is created, so that they do not stand in each other's way.
+Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
+  DeletionFlags deletion = flags.deletion;
+  if (deletion.grace_period == 0) deletion.grace_period = 1;  // as kubectl: the object is waited for, and is not abandoned
+  auto timeout = TRY(deletion_timeout_of(deletion, kReplacedTimeout));
+  Session* session = TRY(commands.session());
+  json::object options = TRY(deletion_options_of(*session, deletion));
+  std::vector<Error> failures;
+  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures)), gone;
+  if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to replace");
+  auto place = [](const Document& document) {
+    return std::pair(std::string(get_string(document.object, "metadata.namespace")),
+                     std::string(get_string(document.object, "metadata.name")));
+  };
+  auto failed = [&](Error error, const Document& document) {
+    failures.push_back(std::move(error).wrap("error when replacing " + coracle::quoted(document.source)));
+  };
+  for (auto& document : documents) {
+    auto removed = [&]() -> Result<void> {
+      TRY(settle_namespace(*session, document));
+      TRY(check_document_name(document));
+      auto [ns, name] = place(document);
+      auto answer =
+          session->json({.method = "DELETE", .path = session->path(*document.kind, ns, name), .body = to_text(options)});
+      if (!answer && answer.error().code() != Code::not_found) return answer.take_error();
+      if (answer) print_deletion(flags, document, ns, name);
+      return {};
+    }();
+    if (removed) gone.push_back(std::move(document));
+    else failed(removed.take_error(), document);
+  }
+  for (auto& document : gone) {
+    auto created = [&]() -> Result<void> {
+      auto [ns, name] = place(document);
+      TRY(wait_gone(*session, *document.kind, ns, name, "", timeout));
+      remember_if(flags, document.object);
+      json::value made = TRY(session->json({.method = "POST",
+                                            .path = session->path(*document.kind, ns),
+                                            .query = flags.query(),
+                                            .body = to_text(document.object)}));
+      print_outcome(flags.output, flags.dry_run, std::move(made), *document.kind, "replaced");
+      return {};
+    }();
+    if (!created) failed(created.take_error(), document);
+  }
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_replace(Commands& commands) {
+  auto flags = std::make_shared<ReplaceFlags>();
+  Command replace = commands.add("replace", "Replace objects by what files say");
+  flags->files.add_to(replace);
+  flags->field_manager = "kubectl-replace";
+  flags->add_to(commands, replace);
+  flags->deletion.add_to(replace);
+  replace.add_option("--subresource", flags->subresource, "replace this part only: status, scale, ...");
+  replace.add_option("--raw", flags->raw, "a path to send the file to as it is");
+  commands.on(replace, [&commands, flags]() -> Result<int> {
+    if (!flags->raw.empty()) return send_raw(commands, *flags, "PUT", flags->raw);
+    TRY(check_replace_flags(*flags));
+    if (flags->deletion.force) return force_replace(commands, *flags);
+    return each_document(commands, flags->files, "replace",
+                         [flags](Session& session, Document& document) { return replace_one(session, *flags, document); });
+  });
+}
+
+}  // namespace coracle::ctl
