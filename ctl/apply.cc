@@ -292,7 +292,7 @@ void print_applied(const ApplyFlags& flags, std::vector<std::pair<const schema::
 
 Result<void> check_apply_flags(const ApplyFlags& flags) {
   auto wrong = [](const char* text) { return Error(Code::bad_request, text); };
-  if (flags.files.files.empty()) return wrong("must specify one of -f and -k");
+  if (flags.files.empty()) return wrong("must specify one of -f and -k");
   if (flags.force_conflicts && !flags.server_side) return wrong("--force-conflicts only works with --server-side");
   if (flags.server_side && flags.dry_run == DryRun::client)  // client-side there is no server-side merge
     return wrong("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)");
@@ -313,9 +313,6 @@ Result<void> check_apply_flags(const ApplyFlags& flags) {
 }
 
 Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
-  if (!flags.kustomize.empty())
-    return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " +
-                                        flags.kustomize + " | coraclectl apply -f -");
   TRY(check_apply_flags(flags));
   Session* session = TRY(commands.session());
   std::vector<ApiResource> prune_resources;
@@ -323,7 +320,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   Visited visited;
   if (session->ns_given()) visited.namespaces.insert(session->ns());
   std::vector<Error> failures;
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
   TRY(select_documents(flags.selector, documents));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
   bool whole = flags.output.prints_objects();
@@ -377,7 +374,6 @@ void add_apply(Commands& commands) {
   flags->prune.add_to(apply);
   apply.add_flag("--all", flags->all, "with --prune: whatever labels the objects have");
   flags->deletion.add_to(apply);
-  apply.add_option("-k,--kustomize", flags->kustomize, "a directory with a kustomization: not supported");
   commands.on(apply, [&commands, flags] { return run_apply(commands, *flags); });
   add_last_applied(commands, apply);
   add_diff(commands);

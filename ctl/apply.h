@@ -14,7 +14,7 @@ namespace coracle::ctl {
 struct ApplyFlags {
   FileFlags files;
   Output output;
-  std::string field_manager, validate = "strict", kustomize, selector, subresource;
+  std::string field_manager, validate = "strict", selector, subresource;
   DryRun dry_run = DryRun::none;
   bool server_side = false, force_conflicts = false;
   bool overwrite = true;      // values that others have changed

@@ -74,8 +74,8 @@ struct SetLastAppliedFlags : TargetFlags {
 
 Result<int> set_last_applied(Commands& commands, const SetLastAppliedFlags& flags) {
   Session* session = TRY(commands.session());
-  if (flags.files.files.empty()) TRY(targets_of(*session, flags, {}));  // it says that there are none
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+  if (flags.files.empty()) TRY(targets_of(*session, flags, {}));  // it says that there are none
+  std::vector<Document> documents = TRY(read_documents(flags.files));
   struct Pending {
     Live live;
     json::value configuration;

@@ -233,13 +233,13 @@ void tell_plan(const Reconciliation& plan, const ReconcileFlags& flags) {
 }
 
 Result<int> run_reconcile(Commands& commands, const ReconcileFlags& flags) {
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
   if (!flags.args.empty()) return Error(Code::bad_request, "no arguments are allowed");
   if (flags.dry_run == DryRun::server)
     return Error(Code::bad_request, "--dry-run=server for command reconcile is not supported yet");
   Session* session = TRY(commands.session());
   std::vector<Error> failures;
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
   for (auto& document : documents) {
     auto ns = settle_namespace(*session, document);
     if (!ns) {

@@ -21,8 +21,8 @@ Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
     size_t slash = name.find('/');
     names.push_back(slash == name.npos ? name : name.substr(slash + 1));
   }
-  if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+  if (!flags.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files));
     for (const auto& document : documents) {
       if (!(document.kind->kind == kCertificateSigningRequest))
         return Error(Code::bad_request, "can only handle certificates.k8s.io/v1 certificate signing requests");

@@ -13,6 +13,7 @@
 
 #include "ctl/about.h"
 #include "ctl/escape.h"
+#include "ctl/kustomize/build.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -75,9 +76,19 @@ Result<Session*> Commands::session() {
   return session_.get();
 }
 
-void FileFlags::add_to(Command command) {
+void FileFlags::add_to(Command command, bool with_kustomize) {
   command.add_option("-f,--filename", files, "file, directory or - for standard input").delimiter(',');
+  if (with_kustomize) command.add_option("-k,--kustomize", kustomize, "directory with a kustomization, instead of files");
   command.add_flag("-R,--recursive", recursive, "look into subdirectories too");
+}
+
+Result<std::vector<Document>> read_documents(const FileFlags& flags, std::vector<Error>* wrong) {
+  if (flags.kustomize.empty()) return read_documents(flags.files, flags.recursive, wrong);
+  if (!flags.files.empty()) return Error(Code::bad_request, "only one of -f or -k can be specified");
+  if (flags.recursive) return Error(Code::bad_request, "the -k flag can't be used with -f or -R");
+  kustomize::Built built = TRY(kustomize::build(flags.kustomize, {}));
+  for (const std::string& warning : built.warnings) tell(warning + "\n");
+  return documents_of(std::move(built.objects), flags.kustomize, wrong);
 }
 
 Result<DryRun> parse_dry_run(const std::string& text) {
@@ -229,6 +240,7 @@ void add_commands(Commands& commands) {
   add_about(commands);
   add_image(commands);
   add_volume(commands);
+  add_kustomize(commands);
   add_backup(commands);
   add_doctor(commands);
   add_completion(commands);

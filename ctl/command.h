@@ -82,10 +82,11 @@ void add_rollout(Commands& commands);
 void add_certificate(Commands& commands);  // certificate approve, deny
 void add_wait(Commands& commands);
 void add_why(Commands& commands);
-void add_node(Commands& commands);    // cordon, uncordon, drain, taint
-void add_top(Commands& commands);     // top pods, top nodes
-void add_about(Commands& commands);   // explain, version, and those of about.h, config.h, auth.h
-void add_image(Commands& commands);   // image list, pull, import, pack, remove
+void add_node(Commands& commands);   // cordon, uncordon, drain, taint
+void add_top(Commands& commands);    // top pods, top nodes
+void add_about(Commands& commands);  // explain, version, and those of about.h, config.h, auth.h
+void add_image(Commands& commands);  // image list, pull, import, pack, remove
+void add_kustomize(Commands& commands);
 void add_volume(Commands& commands);  // volume export, import
 void add_backup(Commands& commands);  // backup, restore, store
 void add_doctor(Commands& commands);
@@ -108,9 +109,15 @@ constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise
 // Flags that many commands share.
 struct FileFlags {
   std::vector<std::string> files;
+  std::string kustomize;  // a directory
   bool recursive = false;
-  void add_to(Command command);
+  bool empty() const { return files.empty() && kustomize.empty(); }
+  void add_to(Command command, bool with_kustomize = true);
 };
+// The objects of the files, or of the kustomization. Its warnings go to standard error. Errors: bad_request for both; those of
+// the other read_documents(); those of kustomize::build().
+Result<std::vector<Document>> read_documents(const FileFlags& flags, std::vector<Error>* wrong = nullptr);
+
 // What --dry-run=`text` means: "none", "client", "server", and what it was before 1.18: "unchanged" (no value), "true", "false",
 // of which standard error gets a warning. Errors: bad_request, in kubectl's words.
 Result<DryRun> parse_dry_run(const std::string& text);

@@ -115,7 +115,7 @@ Result<int> each_document(Commands& commands, const FileFlags& files, const std:
                           const std::string& selector) {
   Session* session = TRY(commands.session());
   std::vector<Error> failures;
-  std::vector<Document> documents = TRY(read_documents(files.files, files.recursive, &failures));
+  std::vector<Document> documents = TRY(read_documents(files, &failures));
   TRY(select_documents(selector, documents));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to " + verb);
   for (auto& document : documents) {
@@ -195,7 +195,7 @@ Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, Do
 }
 
 Result<int> create_files(Commands& commands, const CreateFilesFlags& flags) {
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
   TRY(flags.check());
   auto act = [&](Session& session, Document& document) {
     if (flags.edit) return edit_and_create(session, flags, document);

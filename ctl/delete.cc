@@ -41,8 +41,8 @@ Result<void> collect(Session& session, const DeleteFlags& flags, const schema::K
 // What is to go. Files, documents and kinds that cannot be read are told in `failures`, the others are processed all the same.
 Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags, std::vector<Error>& failures) {
   std::vector<Doomed> doomed;
-  if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  if (!flags.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
     for (auto& document : documents) {
       auto ns = settle_namespace(session, document);
       if (!ns) failures.push_back(ns.take_error());

@@ -160,14 +160,14 @@ Result<std::string> make_directory(const char* name) {
 }
 
 Result<int> run_diff(Commands& commands, DiffFlags flags) {
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
   if (flags.force_conflicts && !flags.server_side)
     return Error(Code::bad_request, "--force-conflicts only works with --server-side");
   if (flags.concurrency < 1) return Error(Code::bad_request, "--concurrency must be at least 1");
   flags.quiet = true;
   Session* session = TRY(commands.session());
   session->set_dry_run(flags.dry_run = DryRun::server);
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+  std::vector<Document> documents = TRY(read_documents(flags.files));
   TRY(select_documents(flags.selector, documents));
   Sides sides;
   Scope remove([&] {

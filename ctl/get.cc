@@ -155,8 +155,8 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
     selections.push_back({kind, ns, {}});
     if (!name.empty()) selections.back().names.push_back(name);
   };
-  if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  if (!flags.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
     for (const auto& document : documents) {
       std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
       if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
@@ -314,7 +314,7 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
   TRY(check_flags(flags));
   flags.output.set_headers(!flags.no_headers);
   Session* session = TRY(commands.session());
-  if (flags.args.empty() && flags.files.files.empty())
+  if (flags.args.empty() && flags.files.empty())
     return Error(Code::bad_request,
                  "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
   if (flags.chunk_size < 0) return Error(Code::bad_request, "--chunk-size must not be negative");

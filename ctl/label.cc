@@ -49,9 +49,9 @@ Result<void> check_mark_flags(const MarkFlags& flags, const std::vector<std::str
   const char* example = flags.of_labels() ? "-f pod.yaml or --filename=pod.json" : "-f rsrc.yaml or --filename=rsrc.json";
   if (flags.local && !objects.empty())
     return Error(Code::bad_request, "can only use local files by " + std::string(example) + " when --local=true is set");
-  if (flags.files.files.empty() && flags.local)
+  if (flags.files.empty() && flags.local)
     return Error(Code::bad_request, "one or more files must be specified as " + std::string(example));
-  if (flags.files.files.empty() && objects.empty())
+  if (flags.files.empty() && objects.empty())
     return Error(Code::bad_request, "one or more resources must be specified as <resource> <name> or <resource>/<name>");
   if (changes.empty() && !flags.list) return Error(Code::bad_request, "at least one " + flags.what() + " update is required");
   return {};

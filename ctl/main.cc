@@ -47,11 +47,6 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return close.empty() || close == word ? "" : "Did you mean " + close + "?\n";
 }
 
-// kubectl commands that do not exist here, and what replaces them.
-constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
-    {"kustomize", "Kustomizations are built by kustomize: kustomize build DIRECTORY | coraclectl apply -f -\n"},
-};
-
 constexpr std::string_view kNoCommand = "A subcommand is required";  // in the parser's words
 
 // The reason why a command line is invalid, with a hint how to correct it. `said`: the parser's message.
@@ -69,10 +64,8 @@ std::string explain(Command root, const std::vector<std::string>& words, const s
     std::vector<std::string> names;
     for (Command command : below) names.push_back(command.name());
     const std::string& word = line.positionals.front();
-    std::string close = did_you_mean(word, names);
-    for (const auto& [name, instead] : kElsewhere)
-      if (word == name) close = instead;
-    return "error: unknown command " + coracle::quoted(word) + " for \"coraclectl" + path + "\"\n" + close + help;
+    return "error: unknown command " + coracle::quoted(word) + " for \"coraclectl" + path + "\"\n" + did_you_mean(word, names) +
+           help;
   }
   if (size_t colon = said.find(": "); colon != said.npos && said.find(" required ") != said.npos && said.ends_with(" missing"))
     return "error: flag needs an argument: " + said.substr(0, colon) + "\n" + help;

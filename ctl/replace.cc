@@ -24,7 +24,7 @@ Result<void> check_replace_flags(const ReplaceFlags& flags) {
   if (timeout_given && !flags.deletion.force) return Error(Code::bad_request, "--timeout must have --force specified");
   if (flags.deletion.force && flags.dry_run != DryRun::none)  // the new one cannot be tried while the old one is there
     return Error(Code::bad_request, "--dry-run can not be used when --force is set");
-  if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
   return flags.check();
 }
 
@@ -70,7 +70,7 @@ Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
   Session* session = TRY(commands.session());
   json::object options = TRY(deletion_options_of(*session, deletion));
   std::vector<Error> failures;
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures)), gone;
+  std::vector<Document> documents = TRY(read_documents(flags.files, &failures)), gone;
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to replace");
   auto place = [](const Document& document) {
     return std::pair(std::string(get_string(document.object, "metadata.namespace")),

@@ -299,7 +299,7 @@ void add_pod(Commands& commands) {
   flags->files.add_to(run_command);
   commands.on(run_command, [&commands, flags, image, attach]() -> Result<int> {
     TRY(require_flags({image}));
-    if (!flags->files.files.empty())
+    if (!flags->files.empty())
       tell("Flag --filename has been deprecated, it is ignored by run and will be removed in a future release\n");
     return run_pod(commands, *flags, attach.count() > 0);
   });

@@ -501,6 +501,15 @@ Result<std::vector<Document>> read_documents(const std::vector<std::string>& fil
   return documents;
 }
 
+Result<std::vector<Document>> documents_of(std::vector<json::value> objects, const std::string& source,
+                                           std::vector<Error>* wrong) {
+  std::vector<Document> documents;
+  for (json::value& object : objects) {
+    TRY(read_document(std::move(object), source, documents, wrong));
+  }
+  return documents;
+}
+
 std::string message_name(const schema::KindInfo& kind, std::string_view name) {
   std::string text(kind.singular);
   if (!kind.kind.group.empty()) text.append(".").append(kind.kind.group);

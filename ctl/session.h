@@ -131,6 +131,9 @@ Result<std::string> settle_namespace(const Session& session, Document& document)
 // are still given.
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive,
                                              std::vector<Error>* wrong = nullptr);
+// The same for objects that were read elsewhere: from `source`.
+Result<std::vector<Document>> documents_of(std::vector<json::value> objects, const std::string& source,
+                                           std::vector<Error>* wrong = nullptr);
 
 // "pod/web", "deployment.apps/web": as kubectl names an object in its messages.
 std::string message_name(const schema::KindInfo& kind, std::string_view name);

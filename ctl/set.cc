@@ -147,7 +147,7 @@ Result<int> set_image(Commands& commands, const SetFlags& flags) {
   TRY(split_pairs(flags.args, "image", objects, changes));
   for (const auto& change : changes)
     if (!change.value) return Error(Code::bad_request, "invalid image format: " + change.key + "-");
-  bool has_objects = !objects.empty() || !flags.files.files.empty();  // else it is said below that there are none
+  bool has_objects = !objects.empty() || !flags.files.empty();  // else it is said below that there are none
   if (has_objects && changes.empty()) return Error(Code::bad_request, "at least one image update is required");
   bool all = std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.key == "*"; });
   if (all && changes.size() > 1)

@@ -289,7 +289,7 @@ Result<void> check_env_flags(const EnvFlags& flags, const std::vector<std::strin
   if (flags.all && !flags.selector.empty()) return Error(Code::bad_request, "cannot set --all and --selector at the same time");
   if (flags.local && flags.dry_run == DryRun::server)
     return Error(Code::bad_request, "cannot specify --local and --dry-run=server - did you mean --dry-run=client?");
-  if (objects.empty() && flags.files.files.empty())
+  if (objects.empty() && flags.files.empty())
     return Error(Code::bad_request, "one or more resources must be specified as <resource> <name> or <resource>/<name>");
   if (flags.list && !flags.output.empty()) return Error(Code::bad_request, "--list and --output may not be specified together");
   if (!flags.keys.empty() && flags.from.empty())

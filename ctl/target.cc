@@ -39,8 +39,8 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
     if (object) targets.found.push_back({&kind, std::move(ns), name, std::move(*object)});
     else targets.missing.push_back(object.take_error());
   };
-  if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &targets.missing));
+  if (!flags.files.empty()) {
+    std::vector<Document> documents = TRY(read_documents(flags.files, &targets.missing));
     for (auto& document : documents) {
       json::value as_written = flags.local ? document.object : json::value();
       auto ns = settle_namespace(session, document);

@@ -283,7 +283,7 @@ class Waiting {
 // --local: the objects in the files are what they are, so there is nothing to wait for.
 Result<int> look_locally(const WaitFlags& flags, const std::vector<Condition>& conditions) {
   if (flags.files.files.empty()) return Error(Code::bad_request, "--local needs the objects in files: -f FILE");
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+  std::vector<Document> documents = TRY(read_documents(flags.files));
   std::vector<Error> failures;
   for (Document& document : documents) {
     std::string name(get_string(document.object, "metadata.name"));
@@ -316,7 +316,7 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
   std::vector<Error> failures;
   size_t found = 0;
   if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    std::vector<Document> documents = TRY(read_documents(flags.files));
     for (auto& document : documents) {
       std::string ns = TRY(settle_namespace(*session, document));
       ++found;
@@ -350,7 +350,7 @@ void add_wait(Commands& commands) {
   Command wait = commands.add("wait", "Wait until objects are as wanted");
   wait.add_option("args", flags->args, "KIND/NAME ..., KIND NAME ..., KIND -l SELECTOR");
   flags->files.recursive = true;  // as in kubectl
-  flags->files.add_to(wait);
+  flags->files.add_to(wait, false);
   wait.add_option("--for", flags->conditions, "condition=Ready, create, delete, jsonpath={.status.phase}=Running").required();
   wait.add_option("-l,--selector", flags->selector, "label selector");
   wait.add_option("--field-selector", flags->field_selector, "field selector");

@@ -164,6 +164,7 @@ const std::vector<Layer>& layers() {
         "daemon/placement/",
         "daemon/volume/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the daemon, and the process around it
+      {"ctl/kustomize/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/"}},
       // The doctor queries the kernel itself, since it must work without a daemon.
       {"ctl/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
