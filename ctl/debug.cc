@@ -19,6 +19,8 @@ namespace coracle::ctl {
 namespace {
 
 constexpr size_t kSuffixLetters = 5;
+constexpr const char* kUsualDetachKeys = "ctrl-p,ctrl-q";
+constexpr std::chrono::seconds kEndTimeout{10};  // for the status of a container whose stream has ended
 
 struct DebugFlags : DebugOptions {
   std::vector<std::string> args, files, env_texts, image_texts;
@@ -105,6 +107,50 @@ class Debugging {
     return nullptr;
   }
 
+  std::string log_of(const std::string& ns, const std::string& name, const std::string& container) {
+    return session_
+        .text({.path = session_.path(pod_kind(), ns, name, "log"), .query = {{"container", container}}, .accept = "*/*"})
+        .value_or("");
+  }
+
+  // Waits until the status says that the container has ended, which it does a moment after the stream. False: it still runs.
+  bool has_ended(const StreamRequest& request) {
+    auto look = [&](const json::value* pod) -> Result<bool> {
+      const json::value* state = pod ? state_of(*pod, request.container) : nullptr;
+      return !pod || (state && find(*state, "terminated"));
+    };
+    return bool(wait_until(session_, pod_kind(), request.ns, request.pod, kEndTimeout, look));
+  }
+
+  // Joins the container. What it wrote before that, or while nobody heard it, comes from its log: without a terminal nothing is
+  // lost.
+  Result<int> join(const StreamRequest& request) {
+    const std::string before = log_of(request.ns, request.pod, request.container);
+    out(before);
+    size_t heard = 0;
+    StreamHandles handles;
+    if (request.tty) handles.detach_keys = TRY(parse_detach_keys(kUsualDetachKeys));
+    handles.on_stdout = [&](std::string_view bytes) -> Result<void> {
+      heard += bytes.size();
+      out(bytes);
+      return {};
+    };
+    handles.on_stderr = [&](std::string_view bytes) -> Result<void> {
+      heard += bytes.size();
+      std::fwrite(bytes.data(), 1, bytes.size(), stderr);
+      return {};
+    };
+    auto socket = open_stream(session_, request);
+    Result<int> streamed = socket ? run_stream(**socket, request, handles) : Result<int>(socket.take_error());
+    if (streamed && request.tty) return 0;
+    if (!has_ended(request)) return streamed;
+    const std::string whole = log_of(request.ns, request.pod, request.container);
+    // The log ends in a newline, even if what was written does not.
+    size_t known = before.size() + heard, last = whole.ends_with('\n') && heard > 0 ? 1 : 0;
+    if (whole.size() > known + last) out(whole.substr(before.size(), whole.size() - known));
+    return 0;  // the container's own exit code stands in the pod's status
+  }
+
   Result<int> show_log(const std::string& ns, const std::string& name, const std::string& container) {
     TRY(session_.stream(
         {.path = session_.path(pod_kind(), ns, name, "log"), .query = {{"container", container}}, .accept = "*/*"},
@@ -138,9 +184,8 @@ class Debugging {
       tell(
           "All commands and output from this session will be recorded in container logs, including credentials and sensitive "
           "information passed through the command prompt.\nIf you don't see a command prompt, try pressing enter.\n");
-    auto socket = open_stream(session_, request);
-    Result<int> streamed = socket ? run_stream(**socket, request) : Result<int>(socket.take_error());
-    if (streamed) return 0;  // the container's own exit code stands in the pod's status
+    auto streamed = join(request);
+    if (streamed) return streamed;
     tell("warning: couldn't attach to pod/" + name + ", falling back to streaming logs: " + streamed.error().text() + "\n");
     return show_log(ns, name, container);
   }
