@@ -109,9 +109,24 @@ std::string dry_run_note(DryRun dry_run) {
   return dry_run == DryRun::client ? " (dry run)" : dry_run == DryRun::server ? " (server dry run)" : "";
 }
 
+namespace {
+
+// As Go writes a type of Kubernetes.
+void put_kind_first(json::value& object) {
+  json::object ordered{{"kind", get_string(object, "kind")}, {"apiVersion", get_string(object, "apiVersion")}};
+  for (auto& [name, value] : object.as_object())
+    if (name != "kind" && name != "apiVersion") ordered[name] = std::move(value);
+  object = std::move(ordered);
+}
+
+}  // namespace
+
 void print_outcome(const Output& output, DryRun dry_run, json::value object, const schema::KindInfo& kind, std::string_view what,
                    JsonOrder order) {
-  if (output.prints_objects()) return void(output.print(std::move(object), order));
+  if (output.prints_objects()) {
+    if (order == JsonOrder::given) put_kind_first(object);
+    return void(output.print(std::move(object), order));
+  }
   std::string name = message_name(kind, get_string(object, "metadata.name"));
   if (output == "name") out(name + "\n");
   else out(name + " " + std::string(what) + dry_run_note(dry_run) + "\n");

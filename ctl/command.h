@@ -129,7 +129,8 @@ void out(std::string_view text);           // to standard output, all of it
 void tell(std::string_view text);          // to standard error, for people: what a terminal would obey is written out (escape.h)
 std::string dry_run_note(DryRun dry_run);  // " (dry run)", " (server dry run)" or nothing
 // What became of an object: the object itself where `output` is a format for objects, its name where it is name, else
-// "pod/web created". In JSON its members are sorted, as kubectl prints what is no type of Go to it, or as `order` says.
+// "pod/web created". In JSON its members are sorted, as kubectl prints what is no type of Go to it; or they are as given, with
+// the kind first, as it prints what it made itself.
 void print_outcome(const Output& output, DryRun dry_run, json::value object, const schema::KindInfo& kind, std::string_view what,
                    JsonOrder order = JsonOrder::sorted);
 // To standard error, as kubectl words it: what the server said, or what we could not do.

@@ -57,7 +57,7 @@ Result<std::string> read_template(const std::string& path, const char* what) {
   auto content = sys::read_file(path);
   if (content) return content;
   int failed = content.error().err();
-  return unusable(std::string("error reading ") + what + " " + path + ", open " + path + ": " +
+  return unusable(std::string("error reading ") + what + " " + path + (failed == EISDIR ? ", read " : ", open ") + path + ": " +
                   to_lower(failed ? std::strerror(failed) : content.error().text()));
 }
 

@@ -152,10 +152,14 @@ TEST_F(OutputTest, formats_of_other_commands) {
   EXPECT_EQ(
       api_.run({"patch", "configmap", "one", "--type=merge", "-p", R"({"data":{"a":"z"}})", "-o", "template={{.data.a}}"}).out,
       "z");
+  EXPECT_EQ(api_.run({"create", "configmap", "x", "--from-literal=a=1", "--dry-run=client", "-o", "kyaml"}).out,
+            "---\n{\n  kind: \"ConfigMap\",\n  apiVersion: \"v1\",\n  metadata: {\n    name: \"x\",\n  },\n  data: {\n    a: "
+            "\"1\",\n  },\n}\n");
   std::string both = file("both.yaml",
                           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: old}\n---\n"
                           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {a: young}\n");
-  EXPECT_EQ(api_.run({"apply", "-f", both, "-o", "go-template={{.kind}}{{range .items}} {{.data.a}}{{end}}"}).out, "List old young");
+  EXPECT_EQ(api_.run({"apply", "-f", both, "-o", "go-template={{.kind}}{{range .items}} {{.data.a}}{{end}}"}).out,
+            "List old young");
   EXPECT_EQ(api_.run({"create", "-f", both, "--dry-run=client", "-o", "yaml"}).out.find("---\n") != std::string::npos, true);
   EXPECT_EQ(api_.run({"create", "-f", both, "--dry-run=client", "-o", "jsonpath={.metadata.name};"}).out, "one;new;");
   EXPECT_EQ(api_.run({"version", "--client", "-o", "name"}).err, "error: --output must be 'yaml' or 'json'\n");
