@@ -32,9 +32,7 @@ constexpr auto kGoneTimeout = std::chrono::minutes(5);  // for --force: a finali
 
 }  // namespace
 
-std::string ApplyFlags::manager() const {
-  return !field_manager.empty() ? field_manager : server_side ? kServerSideManager : "kubectl-client-side-apply";
-}
+std::string ApplyFlags::manager() const { return server_side && !manager_given ? kServerSideManager : field_manager; }
 
 namespace {
 
@@ -363,7 +361,7 @@ void add_apply(Commands& commands) {
   commands.add_output(apply, flags->output);
   commands.add_dry_run(apply, flags->dry_run);
   apply.add_option("-l,--selector", flags->selector, "only the objects in the files with these labels");
-  apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
+  Flag manager = apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
   apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value("strict");
   apply.add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
   apply.add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
@@ -374,7 +372,10 @@ void add_apply(Commands& commands) {
   flags->prune.add_to(apply);
   apply.add_flag("--all", flags->all, "with --prune: whatever labels the objects have");
   flags->deletion.add_to(apply);
-  commands.on(apply, [&commands, flags] { return run_apply(commands, *flags); });
+  commands.on(apply, [&commands, flags, manager] {
+    flags->manager_given = manager.count() > 0;
+    return run_apply(commands, *flags);
+  });
   add_last_applied(commands, apply);
   add_diff(commands);
 }

@@ -14,13 +14,14 @@ namespace coracle::ctl {
 struct ApplyFlags {
   FileFlags files;
   Output output;
-  std::string field_manager, validate = "strict", selector, subresource;
+  std::string field_manager = "kubectl-client-side-apply", validate = "strict", selector, subresource;
   DryRun dry_run = DryRun::none;
   bool server_side = false, force_conflicts = false;
-  bool overwrite = true;      // values that others have changed
-  bool openapi_patch = true;  // the types' own tables are used in any case
-  bool all = false;           // with --prune: no selector is meant
-  bool quiet = false;         // no warnings about the live object
+  bool overwrite = true;       // values that others have changed
+  bool openapi_patch = true;   // the types' own tables are used in any case
+  bool all = false;            // with --prune: no selector is meant
+  bool manager_given = false;  // by --field-manager
+  bool quiet = false;          // no warnings about the live object
   DeletionFlags deletion;
   PruneFlags prune;
 

@@ -52,7 +52,8 @@ void add_roles(Commands& commands, Command create) {
       .delimiter(',');
   cluster_role
       .add_option("--aggregation-rule", cluster_flags->role.aggregation, "KEY=VALUE,...: labels of the ClusterRoles it is of")
-      .delimiter(',');
+      .delimiter(',')
+      .as_text();
   add_new_object(commands, cluster_role, cluster_flags, "",
                  [flags = cluster_flags.get(), find = resource_finder(commands)](const std::string& name) {
                    flags->role.name = name;

@@ -191,14 +191,15 @@ void add_diff(Commands& commands) {
   Command diff = commands.add("diff", "What apply would change. Exit status 0: nothing, 1: something, more: an error");
   flags->files.add_to(diff);
   diff.add_option("-l,--selector", flags->selector, "only the objects in the files with these labels");
-  diff.add_option("--field-manager", flags->field_manager, "who owns the fields");
+  Flag manager = diff.add_option("--field-manager", flags->field_manager, "who owns the fields");
   diff.add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
   diff.add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
   flags->prune.add_to(diff);
   diff.add_flag("--show-managed-fields", flags->show_managed_fields, "compare who owns the fields too");
   diff.add_flag("--show-secrets", flags->show_secrets, "do not mask the values of Secrets");
   diff.add_option("--concurrency", flags->concurrency, "how many objects to look at at a time");
-  commands.on(diff, [&commands, flags]() -> Result<int> {
+  commands.on(diff, [&commands, flags, manager]() -> Result<int> {
+    flags->manager_given = manager.count() > 0;
     auto done = run_diff(commands, *flags);
     if (done) return done;
     print_failure(done.error());

@@ -11,6 +11,8 @@
 
 namespace coracle::ctl {
 
+constexpr const char* kOneText = "KEY=VALUE,...";  // the type of a list that is one text to its user
+
 // ---- flags ----
 
 Flag Flag::required() const {
@@ -37,6 +39,11 @@ size_t Flag::count() const { return option_->count(); }
 
 std::string Flag::name() const { return long_names().empty() ? option_->get_name() : long_names().front(); }
 const std::vector<std::string>& Flag::long_names() const { return option_->get_lnames(); }
+Flag Flag::as_text() const {
+  option_->type_name(kOneText);
+  return *this;
+}
+
 const std::vector<std::string>& Flag::short_names() const { return option_->get_snames(); }
 const std::string& Flag::about() const { return option_->get_description(); }
 bool Flag::hidden() const { return option_->get_group().empty(); }
@@ -49,7 +56,9 @@ std::string Flag::default_text() const {
   option_->capture_default_str();
   std::string text = option_->get_default_str();
   option_->default_str(noted);  // of a flag that may stand alone, what it means then
-  return text == "{}" ? "[]" : text;
+  bool no_values = text == "{}" || text == "[]";
+  if (no_values) return option_->get_type_name() == kOneText ? "" : "[]";
+  return text;
 }
 
 bool Flag::needs_value() const { return option_->get_items_expected_min() > 0; }

@@ -36,6 +36,7 @@ class Flag {
   Flag required() const;                                           // a line without it is wrong
   Flag one_of(std::initializer_list<std::string_view> all) const;  // a line with another value is wrong
   Flag delimiter(char sign) const;                                 // one word may hold several values of a list
+  Flag as_text() const;                                            // of a list: help shows its default as one empty text
   Flag optional_value(std::string_view otherwise) const;           // "--flag" alone means "--flag=otherwise", which is not empty
 
   size_t count() const;  // how many values the line gave it

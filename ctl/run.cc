@@ -29,7 +29,7 @@ struct RunFlags : CreateFlags {
   PodFlags pod;
   DeletionFlags deletion;          // with --rm
   std::vector<std::string> words;  // NAME, and arguments for the container
-  std::string running_timeout = "1m";
+  std::string running_timeout = "1m0s", detach_keys = "ctrl-p,ctrl-q";
   bool attach = false, remove = false, leave_stdin_open = false, quiet = false, expose = false;
 };
 
@@ -106,6 +106,7 @@ class Attached {
     out(before);
     size_t heard = 0;
     StreamHandles ends;
+    if (request.tty) ends.detach_keys = TRY(parse_detach_keys(flags_.detach_keys));
     ends.interruptible = flags_.remove;  // so that the pod is deleted; with a terminal, ^C goes to the process
     ends.on_stdout = [&](std::string_view bytes) -> Result<void> {
       heard += bytes.size();
@@ -274,7 +275,7 @@ void add_pod(Commands& commands) {
   run_command.add_option("--image-pull-policy", pod.pull_policy, "Always, IfNotPresent or Never");
   run_command.add_option("--port", pod.port, "port the container listens on");
   run_command.add_option("--env", pod.env, "NAME=VALUE");
-  run_command.add_option("-l,--labels", pod.labels, "KEY=VALUE,...").delimiter(',');
+  run_command.add_option("-l,--labels", pod.labels, "KEY=VALUE,...").delimiter(',').as_text();
   run_command.add_option("--annotations", pod.annotations, "KEY=VALUE");
   run_command.add_option("--overrides", pod.overrides, "JSON that is laid over the pod");
   run_command.add_option("--override-type", pod.override_type, "what --overrides is: a patch of type merge, json or strategic");
@@ -295,6 +296,7 @@ void add_pod(Commands& commands) {
   run_command.add_flag("--wait", deletion.wait, "with --rm: wait until it is gone");
   run_command.add_option("--timeout", deletion.timeout, "with --wait: how long; 0s: as long as it takes");
   run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
+  run_command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
   flags->CreateFlags::add_to(commands, run_command);
   flags->files.add_to(run_command);
   commands.on(run_command, [&commands, flags, image, attach]() -> Result<int> {
@@ -330,7 +332,7 @@ void add_expose(Commands& commands) {
   expose.add_option("--override-type", flags->service.override_type,
                     "what --overrides is: a patch of type merge, json or strategic");
   expose.add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
-  expose.add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...").delimiter(',');
+  expose.add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...").delimiter(',').as_text();
   flags->CreateFlags::add_to(commands, expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
     TRY(flags->check());

@@ -241,6 +241,7 @@ void add_set(Commands& commands) {
   commands.on(account, [&commands, account_flags] { return set_account(commands, *account_flags); });
 
   auto selector_flags = std::make_shared<SelectorFlags>();
+  selector_flags->files.recursive = true;  // as in kubectl
   Command selector = commands.add("selector", "Which pods a Service stands for: service/NAME KEY=VALUE,...", set);
   selector_flags->add_to(commands, selector);
   selector.add_option("--resource-version", selector_flags->resource_version, "only when the object is at this version");

@@ -59,7 +59,7 @@ expect "usage: a flag that there is not" "1" eval "c get pods --bogus 2>/dev/nul
 expect "usage: a flag that is missing" "1" eval "c run x 2>/dev/null; echo \$?"
 expect "usage: diff has its own code" "2" eval "c diff --bogus 2>/dev/null; echo \$?"
 expect "logs -l that matches nothing is no failure" "No resources found in default namespace." eval "c logs -l app=none 2>&1 || echo failed"
-expect_fail "a finding of validation" '^The Namespace "Bad_" is invalid: metadata.name: Invalid value: "Bad_"' c create namespace Bad_
+expect_fail "a finding of validation" '^The Namespace "Bad" is invalid: metadata.name: Invalid value: "Bad"' c create namespace Bad
 expect_fail "… of an object from flags" '^error: failed to create configmap: ConfigMap "Bad_" is invalid: metadata.name: Invalid value: "Bad_"' c create configmap Bad_
 expect_fail "several findings, one to a line" '^\* spec.ports\[0\].protocol: Unsupported value: "X"' eval "printf 'apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {type: Zed, ports: [{port: 80, protocol: X}]}\n' | c create -f -"
 expect "--dry-run=client leaves the namespace open" "null" eval "c create configmap x --dry-run=client -o json | jq .metadata.namespace"
