@@ -117,7 +117,7 @@ class Debugging {
   bool has_ended(const StreamRequest& request) {
     auto look = [&](const json::value* pod) -> Result<bool> {
       const json::value* state = pod ? state_of(*pod, request.container) : nullptr;
-      return !pod || (state && find(*state, "terminated"));
+      return !pod || (state && !find(*state, "running"));  // "waiting" to be started again
     };
     return bool(wait_until(session_, pod_kind(), request.ns, request.pod, kEndTimeout, look));
   }
@@ -145,6 +145,7 @@ class Debugging {
     if (streamed && request.tty) return 0;
     if (!has_ended(request)) return streamed;
     const std::string whole = log_of(request.ns, request.pod, request.container);
+    if (!whole.starts_with(before)) return 0;  // the log of the container that was started in its place
     // The log ends in a newline, even if what was written does not.
     size_t known = before.size() + heard, last = whole.ends_with('\n') && heard > 0 ? 1 : 0;
     if (whole.size() > known + last) out(whole.substr(before.size(), whole.size() - known));
