@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of CustomResourceDefinitions: names, versions, conversion. json_schema.cc checks their schemas. Errors in what all
-// versions have in common get Kubernetes' internal paths, at the top of the spec (spec.validation, spec.subresources, ...).
-// Source: apiextensions-apiserver 1.36, pkg/apis/apiextensions/validation, and its conversion between versions.
+// Validation of CustomResourceDefinitions: names, versions, conversion. json_schema_validation.cc checks their schemas. Errors in
+// what all versions have in common get Kubernetes' internal paths, at the top of the spec (spec.validation, spec.subresources,
+// ...). Source: apiextensions-apiserver 1.36, pkg/apis/apiextensions/validation, and its conversion between versions.
 #include <set>
 
 #include "runtime/base/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See json_schema.h.
+// See json_schema_validation.h.
 #include "store/kinds/custom_resource/json_schema_validation.h"
 
 #include <set>

@@ -10,11 +10,11 @@
 namespace coracle::schema {
 
 // Of a pod's spec: duplicate topology spread constraints, scheduling gates (placement.cc); containers and what they use of the
-// pod: devices, hooks, sysctls, claims, the operating system (debug_container.cc).
+// pod: devices, hooks, sysctls, claims, the operating system (debug_container_validation.cc).
 void check_placement(const json::value& spec, const std::string& path, Findings& out);
 void check_surroundings(const json::value& spec, const std::string& path, Findings& out);
 
-// Of an update (pod_change.cc).
+// Of an update (pod_change_validation.cc).
 void check_pod_annotations_update(const json::value& now, const json::value& before, Findings& out);
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out);
 void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
