@@ -46,8 +46,7 @@ class JobController : public Controller {
       enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) enqueue_owner(*pod, kJob, jobs_, enqueue, selectors_);
+      enqueue_owners(change, kJob, jobs_, enqueue, selectors_);
       if (change.after && has_finalizer(*change.after, kJobTracking) && !job_of(*change.after)) name_pod(*change.after);
     });
   }

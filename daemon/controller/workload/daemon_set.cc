@@ -12,6 +12,7 @@
 #include "daemon/controller/workload/failed_pods.h"
 #include "daemon/controller/workload/history.h"
 #include "daemon/controller/workload/pod_control.h"
+#include "daemon/controller/workload/set_watch.h"
 
 namespace coracle::controller {
 namespace {
@@ -45,24 +46,11 @@ class DaemonSetController : public Controller {
   std::string_view name() const override { return "daemonset"; }
 
   void subscribe(const Enqueue& enqueue) override {
-    index_by_controller(pods_);
-    sets_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) {
-        own_.forget(change.before->key());
-        failed_.forget(*change.before);
-        selectors_.forget(change.before->key());
-      }
-      enqueue.now(change.any().key());
-    });
-    pods_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) enqueue_owner(*pod, kDaemonSet, sets_, enqueue, selectors_);
-    });
+    SetWatch{kDaemonSet, sets_, pods_, revisions_, own_, failed_, selectors_}.subscribe(enqueue);
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (change.before && change.after && same_to_pods(*change.before, *change.after)) return;
       for (const ObjectPtr& set : sets_.list()) enqueue.now(set->key());
     });
-    watch_history(revisions_, kDaemonSet, sets_, enqueue, selectors_);
   }
 
   Result<Outcome> reconcile(const Key& key) override {

@@ -36,8 +36,7 @@ class DeploymentController : public Controller {
       enqueue.now(change.any().key());
     });
     sets_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& set : {change.before, change.after})
-        if (set) enqueue_owner(*set, kDeployment, deployments_, enqueue, selectors_);
+      enqueue_owners(change, kDeployment, deployments_, enqueue, selectors_);
     });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
       bool ended = !change.after || (change.before && is_terminal(view::Pod(*change.after)));

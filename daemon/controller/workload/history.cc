@@ -122,8 +122,7 @@ void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, 
   };
   revisions.on_change([=, &kind, &sets, &selectors](const Informer::Change& change) {
     if (!change.before && says_nothing_new(*change.after)) return;
-    for (const ObjectPtr& revision : {change.before, change.after})
-      if (revision) enqueue_owner(*revision, kind, sets, enqueue, selectors);
+    enqueue_owners(change, kind, sets, enqueue, selectors);
   });
 }
 

@@ -59,6 +59,12 @@ void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, 
     if (auto selector = selectors.of(*owner); selector && selector->matches(pod)) enqueue.now(owner->key());
 }
 
+void enqueue_owners(const Informer::Change& change, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
+                    SelectorCache& selectors) {
+  for (const ObjectPtr& dependent : {change.before, change.after})
+    if (dependent) enqueue_owner(*dependent, kind, owners, enqueue, selectors);
+}
+
 json::value label_selector_of(const Object& owner) {
   const json::value* written = find(owner.json(), "spec.selector");
   return written ? *written : json::value();

@@ -149,8 +149,7 @@ class ReplicaSetController : public Controller {
       enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) enqueue_owner(*pod, flavour_.kind, sets_, enqueue, selectors_);
+      enqueue_owners(change, flavour_.kind, sets_, enqueue, selectors_);
     });
   }
 

@@ -11,6 +11,7 @@
 #include "daemon/controller/workload/failed_pods.h"
 #include "daemon/controller/workload/history.h"
 #include "daemon/controller/workload/pod_control.h"
+#include "daemon/controller/workload/set_watch.h"
 #include "runtime/base/text.h"
 
 namespace coracle::controller {
@@ -35,18 +36,8 @@ class StatefulSetController : public Controller {
   std::string_view name() const override { return "statefulset"; }
 
   void subscribe(const Enqueue& enqueue) override {
-    index_by_controller(pods_);
-    sets_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) {
-        own_.forget(change.before->key());
-        failed_.forget(*change.before);
-        selectors_.forget(change.before->key());
-      }
-      enqueue.now(change.any().key());
-    });
+    SetWatch{kStatefulSet, sets_, pods_, revisions_, own_, failed_, selectors_}.subscribe(enqueue);
     pods_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) enqueue_owner(*pod, kStatefulSet, sets_, enqueue, selectors_);
       if (!change.after)
         enqueue_sets_with_name(*change.before, enqueue,
                                [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
@@ -54,7 +45,6 @@ class StatefulSetController : public Controller {
     claims_.on_change([=, this](const Informer::Change& change) {  // a deleted claim may be needed, or its deletion was awaited
       if (!change.after) enqueue_sets_with_name(*change.before, enqueue, may_be_claim_of);
     });
-    watch_history(revisions_, kStatefulSet, sets_, enqueue, selectors_);
   }
 
   Result<Outcome> reconcile(const Key& key) override {
