@@ -11,8 +11,8 @@
 #include "ctl/kustomize/plugins.h"
 #include "ctl/kustomize/transform.h"
 #include "ctl/kustomize/vars.h"
-#include "ctl/kustomize/write.h"
 #include "runtime/base/text.h"
+#include "store/object/yaml.h"
 
 namespace coracle::kustomize {
 namespace {
@@ -348,7 +348,7 @@ std::string to_yaml_stream(const std::vector<json::value>& objects) {
   std::string text;
   for (const json::value& object : objects) {
     if (!text.empty()) text += "---\n";
-    text += write_json(object);
+    text += to_yaml(object);
   }
   return text;
 }

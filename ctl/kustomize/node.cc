@@ -38,6 +38,7 @@ std::optional<json::value> read_integer(std::string_view text) {
 // A decimal number with a point or an exponent, or digits that are no integer ("08"). A whole number becomes an integer, since
 // JSON does not tell them apart.
 std::optional<json::value> read_number(std::string_view text) {
+  if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);
   std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
   if (digits.empty() || !(is_digit(digits[0]) || (digits[0] == '.' && digits.size() > 1 && is_digit(digits[1])))) return {};

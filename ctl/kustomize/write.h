@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes YAML as `kubectl kustomize` does: keys in natural order (a9 before a10), lines broken after 80 characters where that
-// changes nothing, and quotes where YAML 1.1 needs them. libyaml writes. Pure. Source: sigs.k8s.io/yaml.
+// Writes YAML that stands in a text of a resource: keys stay in their order, and lines are not broken. What a kustomization
+// prints is written by to_yaml(). Pure.
 #pragma once
 
 #include "ctl/kustomize/node.h"
 
 namespace coracle::kustomize {
 
-std::string write_json(const json::value& value);
-// The keys stay in their order, and texts quoted that were. For a document within a text.
+// A document; texts are quoted that were.
 std::string write_node(const Node& node);
 
 // One line of text between these quotes, or without if it needs none.

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "runtime/base/text.h"
+#include "store/object/yaml_emitter.h"
 
 namespace coracle {
 namespace {
@@ -50,6 +50,7 @@ std::optional<json::value> integer_of(std::string_view text) {
 }
 
 std::optional<json::value> float_of(std::string_view text) {
+  if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.empty() || text.find_first_not_of("0123456789.eE+-") != text.npos || text.find_first_of("0123456789") == text.npos)
     return std::nullopt;
@@ -75,19 +76,11 @@ json::value resolve_scalar(std::string_view text) {
   if (looks_like_number(text)) {
     std::string digits;
     for (char c : text)
-      if (c != '_') digits += c;
+      if (c != '_' || text[0] == '.') digits += c;
     if (auto number = integer_of(digits)) return std::move(*number);
     if (auto number = float_of(digits)) return std::move(*number);
   }
   return json::value(json::string(text));
-}
-
-// 2026-11-21, 2026-11-21T08:08:30Z, 12:30:00: strings for us, but most readers support YAML 1.1's types for dates and sexagesimal
-// numbers.
-bool others_read_a_time(std::string_view text) {
-  if (text.empty() || !(std::isdigit(uint8_t(text[0])) || text[0] == '+' || text[0] == '-')) return false;
-  if (text.find(':') != text.npos) return text.find_first_not_of("0123456789+-:._tTzZ ") == text.npos;
-  return text.size() >= 8 && text.size() <= 10 && text[4] == '-' && text.find_first_not_of("0123456789-") == text.npos;
 }
 
 // ---- reading ----
@@ -295,101 +288,6 @@ class Reader {
   std::vector<std::string>* const duplicates_;
 };
 
-// ---- writing ----
-
-class Writer {
- public:
-  Writer() {
-    yaml_emitter_initialize(&emitter_);
-    yaml_emitter_set_output(&emitter_, append, &out_);
-    yaml_emitter_set_unicode(&emitter_, 1);
-    yaml_emitter_set_width(&emitter_, -1);
-    yaml_emitter_set_indent(&emitter_, 2);
-  }
-  Writer(const Writer&) = delete;
-  ~Writer() { yaml_emitter_delete(&emitter_); }
-
-  std::string write(const json::value& value) {
-    yaml_event_t event;
-    yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING);
-    emit(event);
-    yaml_document_start_event_initialize(&event, nullptr, nullptr, nullptr, 1);
-    emit(event);
-    node(value);
-    yaml_document_end_event_initialize(&event, 1);
-    emit(event);
-    yaml_stream_end_event_initialize(&event);
-    emit(event);
-    yaml_emitter_flush(&emitter_);
-    if (out_.ends_with("...\n")) out_.resize(out_.size() - 4);  // libyaml appends it to a plain top-level scalar
-    return std::move(out_);
-  }
-
- private:
-  static int append(void* out, unsigned char* bytes, size_t size) {
-    static_cast<std::string*>(out)->append(reinterpret_cast<char*>(bytes), size);
-    return 1;
-  }
-  void emit(yaml_event_t& event) { (void)yaml_emitter_emit(&emitter_, &event); }  // only fails without memory
-
-  void scalar(std::string_view text, yaml_scalar_style_t style) {
-    yaml_event_t event;
-    yaml_scalar_event_initialize(&event, nullptr, nullptr, reinterpret_cast<const yaml_char_t*>(text.data()), int(text.size()), 1,
-                                 1, style);
-    emit(event);
-  }
-
-  static yaml_scalar_style_t style_of(std::string_view text) {
-    if (text.find('\n') != text.npos) return YAML_LITERAL_SCALAR_STYLE;
-    bool reads_as_text = resolve_scalar(text).is_string() && text != "<<" && text != "=" && !others_read_a_time(text);
-    return reads_as_text ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
-  }
-
-  void node(const json::value& value) {
-    yaml_event_t event;
-    switch (value.kind()) {
-      case json::kind::object: {
-        const auto& object = value.get_object();
-        std::vector<const json::key_value_pair*> pairs;
-        for (const auto& pair : object) pairs.push_back(&pair);
-        std::sort(pairs.begin(), pairs.end(), [](auto* a, auto* b) { return a->key() < b->key(); });
-        yaml_mapping_start_event_initialize(&event, nullptr, nullptr, 1,
-                                            object.empty() ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
-        emit(event);
-        for (const auto* pair : pairs) {
-          scalar(pair->key(), style_of(pair->key()));
-          node(pair->value());
-        }
-        yaml_mapping_end_event_initialize(&event);
-        emit(event);
-        break;
-      }
-      case json::kind::array: {
-        const auto& array = value.get_array();
-        yaml_sequence_start_event_initialize(&event, nullptr, nullptr, 1,
-                                             array.empty() ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
-        emit(event);
-        for (const auto& item : array) node(item);
-        yaml_sequence_end_event_initialize(&event);
-        emit(event);
-        break;
-      }
-      case json::kind::string: scalar(value.get_string(), style_of(value.get_string())); break;
-      case json::kind::double_: scalar(number_text(value.get_double()), YAML_PLAIN_SCALAR_STYLE); break;
-      default: scalar(to_text(value), YAML_PLAIN_SCALAR_STYLE);
-    }
-  }
-
-  static std::string number_text(double number) {
-    char text[64];
-    auto [end, error] = std::to_chars(text, text + sizeof text, number);
-    return std::string(text, end);
-  }
-
-  std::string out_;
-  yaml_emitter_t emitter_{};
-};
-
 }  // namespace
 
 Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines,
@@ -400,6 +298,10 @@ Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<s
   return Reader(text, duplicates).documents(lines);
 }
 
-std::string to_yaml(const json::value& value) { return Writer().write(value); }
+std::string to_yaml(const json::value& value) {
+  YamlEmitter emitter;
+  emitter.value(value);
+  return emitter.finish();
+}
 
 }  // namespace coracle

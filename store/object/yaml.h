@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // YAML parsing and writing. It parses as Kubernetes does: the scalars of YAML 1.1 (yes and on are true, 0x10 is 16), merge keys,
-// several documents. It writes as kubectl does: keys sorted, block style. JSON is YAML, so it reads both kinds of manifests.
-// libyaml does the work; Kubernetes' library is a port of it. Pure. Source: YAML 1.1; sigs.k8s.io/yaml (semantics).
+// several documents. JSON is YAML, so it reads both kinds of manifests. libyaml does the work; Kubernetes' library is a port of
+// it. Writing: yaml_emitter.h. Pure. Source: YAML 1.1; sigs.k8s.io/yaml (semantics).
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ constexpr size_t kYamlAnchorNodesMax = 500'000;  // nodes in values with anchors
 Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines = nullptr,
                                             std::vector<std::string>* duplicates = nullptr);
 
-// Writes one document, without "---".
+// Writes one document as kubectl does, without "---": keys sorted, lines broken after 80 characters where that changes nothing.
 std::string to_yaml(const json::value& value);
 
 }  // namespace coracle
