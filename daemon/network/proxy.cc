@@ -12,6 +12,7 @@
 namespace coracle::network {
 namespace {
 
+constexpr const char* kListens = "a process of this machine listens there";
 constexpr const char* kProtocols = "meta l4proto { tcp, udp, sctp }";
 
 constexpr const char* kServices = "services";          // protocol . address . port → chain
@@ -126,7 +127,8 @@ struct Addresses {
 
 class Writer {
  public:
-  explicit Writer(const ProxyInput& input) : input_(input), plan_{base_rules(input), {}, {}} {}
+  explicit Writer(const ProxyInput& input)
+      : input_(input), listened_on_(ports_listened_on(input)), plan_{base_rules(input), {}, {}, {}} {}
 
   // Writes its chains, its cluster IP and its node ports. External addresses are written later, by external().
   void service(const ObjectPtr& object, const std::vector<ObjectPtr>& slices) {
@@ -151,9 +153,15 @@ class Writer {
                backends(object, endpoints, port.name(), port.protocol().empty() ? "TCP" : port.protocol())};
       // The built-in DNS server serves this address while the Service has no endpoints.
       if (one.backends.empty() && addresses.cluster == input_.dns) continue;
-      if (one.node_port != 0 && is_api_port(*protocol, one.node_port)) {
-        ignore(object, "node port " + port_text(*protocol, one.node_port) + " is ignored: it is the API's");
-        one.node_port = 0;
+      if (one.node_port != 0) {
+        plan_.outside.emplace(*protocol, one.node_port);
+        const char* why = nullptr;
+        if (is_api_port(*protocol, one.node_port)) why = "it is the API's";
+        else if (listened_on_.contains({*protocol, one.node_port})) why = kListens;
+        if (why) {
+          ignore(object, "node port " + port_text(*protocol, one.node_port) + " is ignored: " + why);
+          one.node_port = 0;
+        }
       }
       write(object, std::move(one), addresses, affinity);
     }
@@ -274,6 +282,16 @@ class Writer {
     return protocol == Protocol::tcp && port != 0 && port == input_.api_port;
   }
 
+  // Ports at which processes listen at an address that has node ports; own_address() says which have none.
+  static std::set<std::pair<Protocol, uint16_t>> ports_listened_on(const ProxyInput& input) {
+    std::set<std::pair<Protocol, uint16_t>> out;
+    for (const LocalPort& one : input.listeners) {
+      const bool is_client = one.protocol == Protocol::udp && input.client_ports.contains(one.port);
+      if (!is_client && !one.address.loopback() && !input.services.contains(one.address)) out.emplace(one.protocol, one.port);
+    }
+    return out;
+  }
+
   // Why an address may not be an external address at any port; "" if it may.
   std::string never_external(Ipv4 address) const {
     if (!acceptable(address)) return "loopback, link-local and multicast addresses are nobody's";
@@ -287,7 +305,7 @@ class Writer {
     if (input_.local.contains(address)) {
       if (is_api_port(port.protocol, port.port)) return "the API of this machine is there";
       for (Ipv4 at : {Ipv4{}, address})
-        if (input_.listeners.contains({port.protocol, at, port.port})) return "a process of this machine listens there";
+        if (input_.listeners.contains({port.protocol, at, port.port})) return kListens;
     }
     const std::string where = key(port.protocol, address, port.port);
     if (auto holder = holders_.find(where); holder != holders_.end()) return "Service " + holder->second + " has it";
@@ -317,6 +335,7 @@ class Writer {
       remember_udp(port, {}, port.node_port);
     }
     if (addresses.plain.empty() && addresses.balancer.empty()) return;
+    plan_.outside.emplace(port.protocol, port.port);
     if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax);
     Claim claim{object, std::string(get_string(object->json(), "metadata.creationTimestamp")), std::move(port), {}};
     std::map<Ipv4, std::string> answers;  // externalIPs before load balancers' addresses
@@ -400,6 +419,7 @@ class Writer {
   };
 
   const ProxyInput& input_;
+  const std::set<std::pair<Protocol, uint16_t>> listened_on_;
   ProxyPlan plan_;
   Left left_;
   std::set<std::pair<const Object*, std::string>> told_;
@@ -433,8 +453,9 @@ Result<Protocol> parse_protocol(std::string_view text) {
 }
 
 bool has_external_addresses(const std::vector<ObjectPtr>& services) {
-  return std::any_of(services.begin(), services.end(),
-                     [](const ObjectPtr& one) { return one->mentions("externalIPs") || one->mentions("ingress"); });
+  return std::any_of(services.begin(), services.end(), [](const ObjectPtr& one) {
+    return one->mentions("externalIPs") || one->mentions("ingress") || one->mentions("nodePort");
+  });
 }
 
 ProxyPlan plan_proxy(const ProxyInput& input) {

@@ -16,8 +16,9 @@
 //
 // Priority for an address and port: first cluster IPs; then external addresses (externalIPs, load balancers), the older Service
 // before the younger one. An external address must not be in the Services' or pods' ranges, nor be an address of this machine at
-// a port where a program listens. The API's port on this machine is reserved. Rejected addresses are in ProxyPlan::ignored. The
-// listeners are read at the time of planning. Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
+// a port where a program listens; nor is such a port a node port. The API's port on this machine is reserved. Rejected addresses
+// and ports are in ProxyPlan::ignored. The listeners are read at the time of planning. Source: Kubernetes API, core/v1
+// ServiceSpec, discovery/v1 EndpointSlice; nft(8).
 #pragma once
 
 #include <map>
@@ -71,6 +72,11 @@ struct LocalPort {  // a listening socket of this machine
   auto operator<=>(const LocalPort&) const = default;
 };
 
+struct PortRange {
+  uint16_t first = 0, last = 0;  // both included
+  bool contains(uint16_t port) const { return first <= port && port <= last; }
+};
+
 struct ProxyInput {
   Ipv4Range pods, services;
   Ipv4 dns;                      // served by this machine, unless a Service with that address has endpoints
@@ -82,9 +88,12 @@ struct ProxyInput {
   // This machine's addresses and listening sockets. Needed only if has_external_addresses().
   std::set<Ipv4> local;
   std::set<LocalPort> listeners;
+  // The range of ports that the kernel gives to clients. A UDP socket there does not keep a Service from its node port: it is
+  // most likely a client that waits for a response.
+  PortRange client_ports = {32768, 60999};
 };
 
-// Whether a Service has or may have an address other than its cluster IP. Does not parse the objects.
+// Whether a Service has or may have an address other than its cluster IP, or a node port. Does not parse the objects.
 bool has_external_addresses(const std::vector<ObjectPtr>& services);
 
 // A requested address or port that was rejected.
@@ -117,7 +126,8 @@ using UdpPaths = std::map<UdpAddress, std::vector<UdpEndpoints>>;
 struct ProxyPlan {
   Ruleset rules;
   UdpPaths udp;
-  std::vector<Ignored> ignored;  // at most kIgnoredMax
+  std::set<std::pair<Protocol, uint16_t>> outside;  // ports of external addresses and node ports, rejected ones too
+  std::vector<Ignored> ignored;                     // at most kIgnoredMax
 };
 
 // Entries that are not valid in a rule (malformed addresses or DNS names) are left out.

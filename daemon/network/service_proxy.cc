@@ -4,6 +4,8 @@
 
 #include <sys/epoll.h>
 
+#include <sstream>
+
 #include "daemon/network/endpoints.h"
 #include "daemon/network/firewall.h"
 #include "daemon/network/pod_guard.h"
@@ -36,14 +38,30 @@ Result<std::set<Ipv4>> local_addresses() {
   return local;
 }
 
-// Reads the machine's addresses and listeners, which external addresses must not use.
+Result<std::set<LocalPort>> local_listeners() {
+  std::vector<sys::Listener> listeners = TRY(sys::listeners());
+  std::set<LocalPort> out;
+  for (const sys::Listener& one : listeners)
+    out.insert({one.transport == sys::Transport::tcp ? Protocol::tcp : Protocol::udp, Ipv4{one.at.address}, one.at.port});
+  return out;
+}
+
+// Reads the machine's addresses and listeners, which external addresses and node ports must not use.
 Result<void> look_at_machine(ProxyInput& input) {
   input.local = TRY(local_addresses());
-  std::vector<sys::Listener> listeners = TRY(sys::listeners());
-  for (const sys::Listener& one : listeners)
-    input.listeners.insert(
-        {one.transport == sys::Transport::tcp ? Protocol::tcp : Protocol::udp, Ipv4{one.at.address}, one.at.port});
+  input.listeners = TRY(local_listeners());
+  std::string range = TRY(sys::read_file("/proc/sys/net/ipv4/ip_local_port_range"));
+  std::istringstream words(range);
+  words >> input.client_ports.first >> input.client_ports.last;
   return {};
+}
+
+// Those of the listeners that use one of these ports.
+std::set<LocalPort> concerned(const std::set<LocalPort>& listeners, const std::set<std::pair<Protocol, uint16_t>>& ports) {
+  std::set<LocalPort> out;
+  for (const LocalPort& one : listeners)
+    if (ports.contains({one.protocol, one.port})) out.insert(one);
+  return out;
 }
 
 Result<void> forget_flows(const UdpPaths& before, const UdpPaths& now, const Ipv4Range& services) {
@@ -78,6 +96,9 @@ struct ServiceProxy::State {
   UdpPaths udp;
   bool looked_at_flows = false;
   std::set<std::string> told;  // ignored addresses that were reported
+  // Ports of external addresses and node ports, and the machine's listeners there when the rules were planned.
+  std::set<std::pair<Protocol, uint16_t>> outside;
+  std::set<LocalPort> listeners_there;
   std::jthread thread;
 
   void run(std::stop_token stop);
@@ -88,6 +109,7 @@ struct ServiceProxy::State {
   bool is_damaged() const;
   bool restore();
   Result<void> restore_guard();
+  void look_for_listeners();
   void tell(const std::vector<Ignored>& ignored);
   Result<void> bring_level();
 };
@@ -213,13 +235,17 @@ void ServiceProxy::State::table_is_gone() {
 void ServiceProxy::State::run(std::stop_token stop) {
   // The rules of an earlier daemon stay in force until the caches have synced: incomplete rules would cut connections.
   if (!services.wait_synced(stop) || !slices.wait_synced(stop)) return;
-  SteadyTime due{}, restore_due{};  // earliest times
+  SteadyTime due{}, restore_due{}, look_due{};  // earliest times
   while (!stop.stop_requested()) {
     const SteadyTime now = system_clock().steady();
     auto until = [&](SteadyTime then) { return std::max(std::chrono::ceil<std::chrono::milliseconds>(then - now), {}); };
     if (is_damaged() && now >= restore_due)
       restore_due = now + (restore() ? kRestoreIntervalMin : std::chrono::milliseconds(kProxyRetry));
-    const auto longest = is_damaged() ? until(restore_due) : std::chrono::milliseconds::max();
+    auto longest = is_damaged() ? until(restore_due) : std::chrono::milliseconds::max();
+    if (!outside.empty()) {
+      if (now >= look_due) look_for_listeners(), look_due = now + kLookInterval;
+      longest = std::min(longest, until(look_due));
+    }
     auto [wanted, applied] = progress.with([](Progress& now) { return now; });
     if (wanted == applied || now < due) {
       sleep(wanted == applied ? longest : std::min(longest, until(due)));
@@ -235,6 +261,12 @@ void ServiceProxy::State::run(std::stop_token stop) {
     progress.notify();
     if (tell_applied) tell_applied();
   }
+}
+
+// A program of this machine that began to listen, such as sshd after a restart, gets its port back from Services.
+void ServiceProxy::State::look_for_listeners() {
+  Result<std::set<LocalPort>> now = local_listeners();
+  if (now && concerned(*now, outside) != listeners_there) progress.with([](Progress& now) { ++now.wanted; });
 }
 
 void ServiceProxy::State::tell(const std::vector<Ignored>& ignored) {
@@ -259,12 +291,15 @@ Result<void> ServiceProxy::State::bring_level() {
                    config.host_ports(),
                    config.api_port,
                    {},
+                   {},
                    {}};
   if (has_external_addresses(input.service_objects)) {
     Result<void> looked = look_at_machine(input);
     if (!looked) log_warning("network", "not known where this machine listens", {{"why", looked.error().text()}});
   }
   ProxyPlan plan = plan_proxy(input);
+  outside = std::move(plan.outside);
+  listeners_there = concerned(input.listeners, outside);
   tell(plan.ignored);
   hear_of_tables();
   std::set<Ipv4> to_serve = served_addresses(input.slices);

@@ -5,7 +5,8 @@
 //
 // A single change is applied at once, many changes at most every kProxyIntervalMin; no caller waits. The thread also listens for
 // kernel notifications: when the machine's tables were flushed, or interfaces, addresses or routes were removed, it restores
-// them.
+// them. The kernel does not notify of new listeners: while a Service has an external address or a node port, the thread looks for
+// them every kLookInterval.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,7 @@ namespace coracle::network {
 inline constexpr std::chrono::milliseconds kProxyIntervalMin{50};
 inline constexpr std::chrono::milliseconds kRestoreIntervalMin{200};  // limits the CPU use if another program keeps removing them
 inline constexpr std::chrono::seconds kProxyRetry{5};                 // after a failure
+inline constexpr std::chrono::seconds kLookInterval{5};
 
 struct ServiceProxyConfig {
   Ipv4Range pods, services;
@@ -33,7 +35,7 @@ struct ServiceProxyConfig {
   // null.
   std::function<Result<void>(const sys::LossMonitor::News& lost)> restore_links;
   std::function<Result<void>()> restore_guard;
-  // Called for each external address of a Service that is rejected, once while that lasts. May be null.
+  // Called for each external address or node port of a Service that is rejected, once while that lasts. May be null.
   std::function<void(const Object& service, const std::string& message)> ignored;
 };
 

@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "daemon/network/firewall.h"
@@ -209,9 +210,11 @@ TEST_F(NetworkFixture, udp_finds_a_node_port_that_it_knocked_at_too_early) {
   connect_outside();
   up();
   Pod b = pod("b");
-  Greeter at_b(b.netns, "b", 5353), here(machine, "machine", 30053);
+  Greeter at_b(b.netns, "b", 5353);
+  std::optional<Greeter> here(std::in_place, machine, "machine", 30053);
   Fd socket = socket_in(outside, SOCK_DGRAM);
   EXPECT_EQ(greet_udp(socket, kMachine, 30053), std::string("machine ") + kOutside);
+  here.reset();  // while it listens, the port is its own
   put_service(
       "talk",
       R"({"type":"NodePort","clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP","nodePort":30053}]})");
@@ -633,6 +636,44 @@ TEST_F(NetworkFixture, a_service_does_not_take_what_the_machine_listens_on) {
             std::vector<std::string>{"greedy ExternalAddressIgnored: external address 192.0.2.1 is ignored at port "
                                      "22/TCP: a process of this machine listens there"})
       << "once";
+}
+
+TEST_F(NetworkFixture, nor_as_a_node_port) {
+  connect_outside();
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 8080), ssh(machine, "ssh", 30022);
+  put_service("greedy", R"({"type":"NodePort","clusterIP":"10.96.3.9","ports":[{"name":"p","port":80,"nodePort":30022}]})");
+  for (bool has_endpoints : {false, true}) {
+    if (has_endpoints) put_endpoints("greedy", {b.address}, 8080);
+    applied();
+    EXPECT_EQ(greet_tcp(outside, kMachine, 30022), std::string("ssh ") + kOutside) << has_endpoints;
+    EXPECT_EQ(greet_tcp(machine, kMachine, 30022), std::string("ssh ") + kMachine) << has_endpoints;
+  }
+  network->stop();
+  EXPECT_EQ(events.said(), std::vector<std::string>{"greedy ExternalAddressIgnored: node port 30022/TCP is ignored: a process "
+                                                    "of this machine listens there"})
+      << "once";
+}
+
+TEST_F(NetworkFixture, a_program_that_begins_to_listen_gets_its_port_back) {
+  connect_outside();
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  put_service("early", R"({"type":"NodePort","clusterIP":"10.96.3.9","externalIPs":["192.0.2.1"],
+    "ports":[{"name":"p","port":22,"nodePort":30022}]})");
+  put_endpoints("early", {b.address}, 8080);
+  applied();
+  for (uint16_t port : {22, 30022}) EXPECT_EQ(greet_tcp(outside, kMachine, port), std::string("b ") + kOutside) << port;
+  Greeter ssh(machine, "ssh", 22), other(machine, "other", 30022);
+  auto both_answer = [&] {
+    return greet_tcp(outside, kMachine, 22) == std::string("ssh ") + kOutside &&
+           greet_tcp(outside, kMachine, 30022) == std::string("other ") + kOutside;
+  };
+  const auto end = std::chrono::steady_clock::now() + 12 * kLookInterval;
+  while (!both_answer() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(both_answer());
 }
 
 TEST_F(NetworkFixture, affinity_outlives_the_daemon_and_its_table) {

@@ -286,6 +286,38 @@ TEST(Proxy, the_apis_port_is_no_node_port_and_no_host_port) {
   EXPECT_EQ(elements(plan_proxy(in), "refused-node-ports"), "udp . 6443 : \n");
 }
 
+TEST(Proxy, a_port_at_which_the_machine_listens_is_no_node_port) {
+  ObjectPtr object = service_since("np", kEarly, R"({"type":"NodePort","clusterIP":"10.96.9.9","ports":[
+    {"name":"a","port":80,"nodePort":22},{"name":"b","port":81,"nodePort":22,"protocol":"UDP"},
+    {"name":"c","port":82,"nodePort":514},{"name":"d","port":83,"nodePort":514,"protocol":"UDP"},
+    {"name":"e","port":84,"nodePort":30053,"protocol":"UDP"},{"name":"f","port":85,"nodePort":30080},
+    {"name":"g","port":86,"nodePort":30081}]})");
+  EXPECT_TRUE(has_external_addresses({object}));
+  for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{}, {thief_slice("np")}}) {
+    ProxyInput in = on_machine({object}, slices);
+    in.listeners.insert({Protocol::tcp, MUST(Ipv4::parse("127.0.0.1")), 30080});   // has no node ports
+    in.listeners.insert({Protocol::tcp, MUST(Ipv4::parse("10.96.0.10")), 30081});  // nor has the built-in DNS server's address
+    in.listeners.insert({Protocol::udp, {}, 30053});
+    for (bool for_clients : {false, true}) {
+      in.client_ports = for_clients ? PortRange{1024, 65535} : PortRange{32768, 60999};
+      ProxyPlan plan = plan_proxy(in);
+      std::string all = elements(plan, "node-ports") + elements(plan, "refused-node-ports");
+      EXPECT_EQ(all.find("tcp . 22"), all.npos) << all;
+      EXPECT_EQ(all.find("udp . 514"), all.npos) << all;
+      for (const char* free : {"udp . 22 ", "tcp . 514 ", "tcp . 30080 ", "tcp . 30081 "})
+        EXPECT_NE(all.find(free), all.npos) << free;
+      EXPECT_EQ(all.find("udp . 30053") != all.npos, for_clients) << all;
+      std::string want =
+          "np: node port 22/TCP is ignored: a process of this machine listens there\n"
+          "np: node port 514/UDP is ignored: a process of this machine listens there\n";
+      if (!for_clients) want += "np: node port 30053/UDP is ignored: a process of this machine listens there\n";
+      EXPECT_EQ(ignored(plan), want);
+      EXPECT_EQ(plan.outside.size(), 7u) << "those that are not served as well";
+    }
+  }
+  EXPECT_TRUE(plan_proxy(on_machine({web()}, {web_slice()})).outside.empty());
+}
+
 TEST(Proxy, an_external_address_is_the_older_services) {
   ObjectPtr young = thief(R"("192.0.2.7")", R"({"name":"a","port":80})", "10.96.9.9", "aaa", kLate);
   ObjectPtr old =
