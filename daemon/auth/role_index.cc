@@ -6,6 +6,8 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -30,6 +32,19 @@ struct Binding {
   RoleRef role;
   std::vector<Subject> subjects;
 };
+
+// A review may ask about somebody in a hundred thousand groups. Other requests do not wait for all of them, and a group that is
+// named again and again is looked up once.
+constexpr size_t kGroupsAtOnce = 1000;
+std::vector<std::string_view> distinct(const std::vector<std::string>& groups) {
+  constexpr size_t kFew = 16;
+  if (groups.size() <= kFew) return {groups.begin(), groups.end()};
+  std::vector<std::string_view> out;
+  std::set<std::string_view> known;
+  for (std::string_view group : groups)
+    if (known.insert(group).second) out.push_back(group);
+  return out;
+}
 
 Subject read_subject(const json::value& from, const std::string& ns) {
   std::string kind(get_string(from, "kind")), name(get_string(from, "name")), where(get_string(from, "namespace"));
@@ -71,6 +86,10 @@ struct RoleIndex::State {
     Applied applied;
     SharedRules rules;
   };
+  struct Granted {  // in one scope; each role once
+    std::vector<Found> all;
+    std::set<std::pair<std::string_view, std::string_view>> roles;  // kind and name, in the bindings of `all`
+  };
 
   std::array<std::unique_ptr<engine::Watcher>, std::size(kKinds)> watchers;
   Revision seen = 0;
@@ -88,8 +107,9 @@ struct RoleIndex::State {
   void unlink(const Key& key);
   void refresh(engine::Engine& engine);
   SharedRules find(const RoleRef& role, std::string_view ns) const;
-  void find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who, std::vector<Found>& to) const;
-  void find_granted(std::string_view where, const User& user, std::vector<Found>& to) const;
+  void find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who, Granted& to) const;
+  void find_for_user(std::string_view where, const std::string& name, Granted& to) const;
+  void find_for_groups(std::string_view where, std::span<const std::string_view> groups, Granted& to) const;
 };
 
 void RoleIndex::State::unlink(const Key& key) {
@@ -160,30 +180,43 @@ RoleIndex::State::SharedRules RoleIndex::State::find(const RoleRef& role, std::s
 }
 
 void RoleIndex::State::find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who,
-                                    std::vector<Found>& to) const {
+                                    Granted& to) const {
   auto of = of_all.find(who);
   if (of == of_all.end()) return;
-  for (const auto& [role, bindings] : of->second) to.push_back({bindings.begin()->second, find(role, where)});
+  for (const auto& [role, bindings] : of->second) {
+    const Applied& applied = bindings.begin()->second;
+    const RoleRef& kept = applied.binding->role;
+    if (to.roles.emplace(kept.kind, kept.name).second) to.all.push_back({applied, find(role, where)});
+  }
 }
 
-void RoleIndex::State::find_granted(std::string_view where, const User& user, std::vector<Found>& to) const {
+void RoleIndex::State::find_for_user(std::string_view where, const std::string& name, Granted& to) const {
+  if (auto scope = scopes.find(where); scope != scopes.end()) find_granted(where, scope->second.of_users, name, to);
+}
+
+void RoleIndex::State::find_for_groups(std::string_view where, std::span<const std::string_view> groups, Granted& to) const {
   auto scope = scopes.find(where);
   if (scope == scopes.end()) return;
-  find_granted(where, scope->second.of_users, user.name, to);
-  for (const std::string& group : user.groups) find_granted(where, scope->second.of_groups, group, to);
+  for (std::string_view group : groups) find_granted(where, scope->second.of_groups, group, to);
 }
 
 RoleIndex::RoleIndex(engine::Engine& engine) : state_(std::make_unique<State>()), engine_(engine) {}
 RoleIndex::~RoleIndex() = default;
 
 void RoleIndex::visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const {
+  const std::vector<std::string_view> groups = distinct(user.groups);
   for (std::string_view where : {std::string_view(), std::string_view(ns)}) {
-    std::vector<State::Found> granted;
+    State::Granted granted;
     state_.with([&](std::unique_ptr<State>& state) {
       if (where.empty()) state->refresh(engine_);
-      state->find_granted(where, user, granted);
+      state->find_for_user(where, user.name, granted);
     });
-    for (const State::Found& one : granted) {  // without the lock, because there may be many rules
+    for (std::span<const std::string_view> left = groups; !left.empty();) {
+      auto now = left.first(std::min(left.size(), kGroupsAtOnce));
+      state_.with([&](std::unique_ptr<State>& state) { state->find_for_groups(where, now, granted); });
+      left = left.subspan(now.size());
+    }
+    for (const State::Found& one : granted.all) {  // without the lock, because there may be many rules
       const Binding& binding = *one.applied.binding;
       if (!visitor({binding.name, binding.of_cluster, binding.role, one.applied.subject->text, one.rules.get()})) return;
     }

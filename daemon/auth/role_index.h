@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "store/object/user.h"
 #include "daemon/auth/rules.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"
+#include "store/object/user.h"
 
 namespace coracle::auth {
 
@@ -38,8 +38,8 @@ class RoleIndex {
   ~RoleIndex();
 
   // Visits the grants of the cluster first, then those of `ns` (unless it is ""): for the user, then for each group. A role is
-  // visited once for each of them, even if several bindings grant it. The visit ends when `visitor` returns false. The visitor is
-  // called without the index's lock.
+  // visited once in each of the two, even if several bindings grant it, to the user and to groups. The visit ends when `visitor`
+  // returns false. The visitor is called without the index's lock.
   void visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const;
   // The rules of a roleRef. Errors: not_found, with Kubernetes' text.
   Result<Rules> rules_of(const RoleRef& role, const std::string& ns) const;

@@ -170,6 +170,34 @@ TEST(RoleIndex, asks_a_role_once_however_many_bindings_give_it) {
   EXPECT_EQ(granted(), Texts{});
 }
 
+// With one visit for each group and role, these would be thirty million, and a gigabyte.
+TEST(RoleIndex, asks_a_role_once_however_many_groups_have_it) {
+  AuthFixture fixture;
+  constexpr int kMany = 300;
+  registry::Writer internal;
+  internal.internal = true;
+  std::string subjects;
+  for (int i = 0; i < kMany; ++i)
+    subjects += (i ? "," : "") + std::string(R"({"kind":"Group","name":"g)") + std::to_string(i) + R"("})";
+  for (int i = 0; i < kMany; ++i)
+    MUST(fixture.registry().create(
+        kRoleBinding, {"default", ""},
+        AuthFixture::parse(R"({"metadata":{"name":"b)" + std::to_string(i) +
+                           R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r)" +
+                           std::to_string(i % 100) + R"("},"subjects":[)" + subjects + "]}"),
+        internal));
+  User member = user("m", {});
+  for (int i = 0; i < 1000 * kMany; ++i) member.groups.push_back("g" + std::to_string(i % kMany));
+  RoleIndex index(fixture.registry().engine());
+  std::vector<std::string> granted;
+  index.visit(member, "default", [&](const Grant& grant) {
+    granted.push_back(grant.role.name + " " + grant.subject);
+    return true;
+  });
+  EXPECT_EQ(granted.size(), 100u);
+  EXPECT_EQ(granted.front(), R"(r0 Group "g0")");
+}
+
 // A role may have many rules: other requests do not wait while they are evaluated.
 TEST(RoleIndex, can_be_asked_while_rules_are_looked_at) {
   AuthFixture fixture;
