@@ -3,6 +3,7 @@
 // ordered by name, without duplicates. They are written with server-side apply: this controller owns the rules, and other
 // appliers get a conflict. Source: Kubernetes "Aggregated ClusterRoles"; controller/clusterroleaggregation.
 #include <algorithm>
+#include <set>
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/shared/common.h"
@@ -28,10 +29,13 @@ class ClusterRoleAggregation : public Controller {
     ObjectPtr role = roles_.get(key);
     if (!role || role->deleting() || !find(role->json(), "aggregationRule")) return Outcome{};
     json::array rules;
+    std::set<std::string> known;  // there may be a hundred thousand
+    const std::vector<LabelSelector> selectors = selectors_of(*role);
     for (const ObjectPtr& other : roles_.list()) {
-      if (other->name() == role->name() || !chosen(*role, *other)) continue;
+      auto chooses = [&](const LabelSelector& selector) { return selector.matches(*other); };
+      if (other->name() == role->name() || std::ranges::none_of(selectors, chooses)) continue;
       for (const json::value& rule : get_array(other->json(), "rules"))
-        if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+        if (known.insert(to_sorted_text(rule)).second) rules.push_back(rule);
     }
     if (rules == get_array(role->json(), "rules")) return Outcome{};
     json::value wanted = {{"apiVersion", kClusterRole.api_version()},
@@ -46,12 +50,11 @@ class ClusterRoleAggregation : public Controller {
   }
 
  private:
-  static bool chosen(const Object& role, const Object& other) {
-    for (const json::value& each : get_array(role.json(), "aggregationRule.clusterRoleSelectors")) {
-      auto selector = LabelSelector::from_json(&each);
-      if (selector && selector->matches(other)) return true;
-    }
-    return false;
+  static std::vector<LabelSelector> selectors_of(const Object& role) {
+    std::vector<LabelSelector> out;
+    for (const json::value& each : get_array(role.json(), "aggregationRule.clusterRoleSelectors"))
+      if (auto selector = LabelSelector::from_json(&each)) out.push_back(*std::move(selector));
+    return out;
   }
 
   Client& client_;

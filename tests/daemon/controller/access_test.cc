@@ -122,6 +122,27 @@ TEST_F(AccessTest, roles_are_made_of_the_roles_they_choose) {
   EXPECT_EQ(rules("total"), R"([{"verbs":["b"]},{"verbs":["x"]}])");
 }
 
+// With a comparison of each rule with each other one, and each selector read for each role, this would take minutes.
+TEST_F(AccessTest, very_many_rules_and_selectors_of_roles_cost_little) {
+  constexpr int kMany = 40'000;
+  std::string selectors, rules;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string number = std::to_string(i), comma = i ? "," : "";
+    selectors += comma + R"({"matchLabels":{"to":"s)" + number + R"("}})";
+    rules += comma + R"({"verbs":["v)" + number + R"("]})";
+  }
+  start();
+  auto role = [&](const std::string& name, const std::string& more) {
+    client.put(kClusterRole, R"({"metadata":{"name":")" + name + R"(","labels":{"to":"s39999"}},)" + more + "}");
+  };
+  role("many", R"("rules":[)" + rules + "]");
+  role("again", R"("rules":[)" + rules + "]");
+  for (int i = 0; i < 50; ++i) role("small-" + std::to_string(i), R"("rules":[{"verbs":["v0"]}])");
+  role("sum", R"("aggregationRule":{"clusterRoleSelectors":[)" + selectors + R"(]},"rules":null)");
+  settle();
+  EXPECT_EQ(get_array(client.find(kClusterRole, {"", "sum"})->json(), "rules").size(), size_t(kMany));
+}
+
 TEST_F(AccessTest, secrets_of_accounts_are_filled_and_go_with_them) {
   start();
   client.put(kServiceAccount, R"({"metadata":{"name":"robot","namespace":"default"}})");
