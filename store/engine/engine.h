@@ -2,7 +2,7 @@
 // Engine: stores objects. It handles documents, revisions and the disk; the registry decides what a Kubernetes object may
 // contain.
 //
-//   write ──▶ queue ──▶ leader: check revisions ▸ stamp ▸ one SQLite transaction ▸ publish ──▶ memory ──▶ get, list
+//   write ──▶ queue ──▶ leader: check revisions ▸ amend ▸ stamp ▸ one SQLite transaction ▸ publish ──▶ memory ──▶ get, list
 //              (commits for all waiting writers)                                    └──▶ window ──▶ broadcaster ──▶ watchers
 //
 // Memory has every object as an immutable snapshot, so reads never wait for the disk. At any moment, the disk has the complete
@@ -76,6 +76,11 @@ struct Options {
   const char* vfs = nullptr;  // name of a SQLite VFS; for tests that inject disk errors
 };
 
+// Computes the new body of an object from the present one, in a writer's turn: all earlier writes are in `now`, also those of the
+// same commit. Nothing: the object stays as it is. Runs on the leader's thread, and again if the disk fails: it must not block,
+// call the engine or change what it has captured. Errors: fail the write, and all others of its write_all.
+using Amend = std::function<Result<std::optional<json::value>>(const Object& now)>;
+
 // One change. `expected`: nothing = no precondition; 0 = must not exist (already_exists); otherwise this exact revision
 // (not_found, conflict). The engine sets metadata.resourceVersion; name, namespace and uid must be in the body.
 struct Write {
@@ -84,6 +89,7 @@ struct Write {
   std::optional<json::value> body;  // nothing: removes the object
   std::optional<Revision> expected;
   bool beyond_limit = false;  // ignores objects_bytes_max, for writes that are needed to remove other objects
+  Amend amend;                // in place of `body`, for sums to which several writers add at once (not_found)
 };
 
 struct ListOptions {

@@ -9,10 +9,12 @@
 namespace coracle::engine {
 
 Result<Prepared> Prepared::make(Write write) {
-  if (!write.body) return Prepared{write.kind, std::move(write.key), nullptr, json::value(), write.expected, write.beyond_limit};
+  if (!write.body)
+    return Prepared{write.kind,         std::move(write.key),  nullptr, json::value(), write.expected,
+                    write.beyond_limit, std::move(write.amend)};
   coracle::make(*write.body, "metadata.resourceVersion") = "0";
   Prepared prepared{write.kind,     std::move(write.key), nullptr, json::value(*std::move(write.body)),
-                    write.expected, write.beyond_limit};
+                    write.expected, write.beyond_limit,   nullptr};
   prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
   if (prepared.body->key() != prepared.key)
     return Error(Code::invalid, "the body is named " + prepared.body->key().text() + ", not " + prepared.key.text());
@@ -25,25 +27,36 @@ Plan::Entry Plan::latest(const Kind& kind, const Key& key) const {
 }
 
 Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
-  auto changes = changes_.size();
-  auto last = last_;
-  auto next_row = next_row_;
-  auto used = space_.usage.bytes;
-  auto planned = group.size() > 1 ? planned_ : decltype(planned_)();  // a single write fails before any change
+  Mark before{changes_.size(), last_, next_row_, space_.usage.bytes};
+  replaced_.clear();
   std::vector<ObjectPtr> stored;
   for (Prepared& write : group) {
     auto decided = decide(write);
     if (!decided) {
-      if (group.size() > 1) planned_ = std::move(planned);
-      changes_.resize(changes);
-      last_ = last;
-      next_row_ = next_row;
-      space_.usage.bytes = used;
+      roll_back(before);
       return decided.take_error();
     }
     stored.push_back(*std::move(decided));
   }
   return stored;
+}
+
+void Plan::put(const Prepared& write, Entry next) {
+  Name name{write.kind->group, write.kind->resource, write.key};
+  auto found = planned_.find(name);
+  replaced_.emplace_back(name, found == planned_.end() ? std::nullopt : std::optional(found->second));
+  planned_[std::move(name)] = std::move(next);
+}
+
+void Plan::roll_back(const Mark& mark) {
+  changes_.resize(mark.changes);
+  last_ = mark.last;
+  next_row_ = mark.next_row;
+  space_.usage.bytes = mark.bytes;
+  for (auto last = replaced_.rbegin(); last != replaced_.rend(); ++last) {
+    if (last->second) planned_[last->first] = *std::move(last->second);
+    else planned_.erase(last->first);
+  }
 }
 
 // Uses etcd's error text, which users search for, and adds advice. Source: etcd rpctypes, ErrGRPCNoSpace.
@@ -64,6 +77,15 @@ Result<void> Plan::take_space(const Prepared& write, const Entry& now) {
 
 Result<ObjectPtr> Plan::decide(Prepared& write) {
   Entry now = latest(*write.kind, write.key);
+  if (!write.amend) return decide(write, now);
+  if (!now.object) return not_found(*write.kind, write.key.name);
+  std::optional<json::value> body = TRY(write.amend(*now.object));
+  if (!body) return now.object;
+  Prepared amended = TRY(Prepared::make({write.kind, write.key, std::move(body), write.expected, write.beyond_limit}));
+  return decide(amended, now);
+}
+
+Result<ObjectPtr> Plan::decide(Prepared& write, const Entry& now) {
   if (!now.object && (!write.body || write.expected.value_or(0) != 0)) return not_found(*write.kind, write.key.name);
   if (now.object && write.expected == Revision(0)) return already_exists(*write.kind, write.key.name);
   if (now.object && write.expected && *write.expected != now.object->revision())
@@ -83,7 +105,7 @@ Result<ObjectPtr> Plan::decide(Prepared& write) {
     event.object = now.object->with_revision(revision);
   }
   changes_.push_back({event, now.object ? now.row : next.row});
-  planned_[{write.kind->group, write.kind->resource, write.key}] = next;
+  put(write, std::move(next));
   return event.object;
 }
 

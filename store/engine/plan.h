@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "store/engine/engine.h"
@@ -24,6 +25,7 @@ struct Prepared {
   json::value parsed;  // the JSON from which `body` was made
   std::optional<Revision> expected;
   bool beyond_limit = false;
+  Amend amend;
 
   static Result<Prepared> make(Write write);  // Errors: invalid
 };
@@ -55,8 +57,17 @@ class Plan {
 
  private:
   using Name = std::tuple<std::string_view, std::string_view, Key>;
+  struct Mark {  // the plan before a group
+    size_t changes = 0;
+    Revision last = 0;
+    int64_t next_row = 0;
+    size_t bytes = 0;
+  };
   Entry latest(const Kind& kind, const Key& key) const;
   Result<ObjectPtr> decide(Prepared& write);
+  Result<ObjectPtr> decide(Prepared& write, const Entry& now);
+  void put(const Prepared& write, Entry next);
+  void roll_back(const Mark& mark);
   Result<void> take_space(const Prepared& write, const Entry& now);
 
   Find find_;
@@ -64,7 +75,8 @@ class Plan {
   int64_t next_row_;
   Space space_;
   std::vector<Change> changes_;
-  std::map<Name, Entry> planned_;  // the state after changes_
+  std::map<Name, Entry> planned_;                                // the state after changes_
+  std::vector<std::pair<Name, std::optional<Entry>>> replaced_;  // what the present group has replaced in it
 };
 
 }  // namespace coracle::engine

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -87,6 +88,74 @@ TEST_F(EngineTest, a_group_happens_whole_or_not_at_all) {
   ASSERT_EQ(stored.size(), 3u);
   EXPECT_EQ(MUST(engine().get(kConfigMap, key("b"))), stored[1]);
   EXPECT_LT(stored[1]->revision(), stored[2]->revision());
+}
+
+// A number to which each write adds one.
+class CountTest : public EngineFixture {
+ protected:
+  static Write one_more(int limit) {
+    auto amend = [limit](const Object& now) -> Result<std::optional<json::value>> {
+      int next = std::stoi(std::string(get_string(now.json(), "data.value"))) + 1;
+      if (next > limit) return Error(Code::forbidden, "no more than " + std::to_string(limit));
+      return std::optional<json::value>(body("count", std::to_string(next)));
+    };
+    return {&kConfigMap, key("count"), std::nullopt, std::nullopt, false, std::move(amend)};
+  }
+  std::string count() { return std::string(get_string(MUST(engine().get(kConfigMap, key("count")))->json(), "data.value")); }
+};
+
+TEST_F(CountTest, is_amended_in_turn_and_with_its_group) {
+  EXPECT_EQ(engine().write(one_more(9), Durability::durable).error().code(), Code::not_found);
+  ObjectPtr first = put("count", "0");
+  std::vector<Write> writes;
+  writes.push_back(one_more(3)), writes.push_back(one_more(3));
+  writes.push_back({&kConfigMap, key("a"), body("a", "1"), Revision(0)});
+  std::vector<ObjectPtr> stored = MUST(engine().write_all(writes, Durability::durable));
+  EXPECT_EQ(get_string(stored[0]->json(), "data.value"), "1");
+  EXPECT_EQ(get_string(stored[1]->json(), "data.value"), "2");
+  EXPECT_EQ(stored[2]->revision(), first->revision() + 3);
+  EXPECT_EQ(engine().write_all(writes, Durability::durable).error().code(), Code::forbidden) << "the second one is too many";
+  EXPECT_EQ(count(), "2") << "then neither counts";
+  writes.erase(writes.begin());
+  EXPECT_EQ(engine().write_all(writes, Durability::durable).error().code(), Code::already_exists);
+  EXPECT_EQ(count(), "2") << "nor one whose group fails otherwise";
+  EXPECT_EQ(engine().revision(), stored[2]->revision());
+}
+
+TEST_F(CountTest, may_stay_as_it_is) {
+  ObjectPtr first = put("count", "7");
+  Write nothing = one_more(0);
+  nothing.amend = [](const Object&) { return Result<std::optional<json::value>>(std::optional<json::value>()); };
+  EXPECT_EQ(MUST(engine().write(nothing, Durability::durable)), first);
+  EXPECT_EQ(engine().revision(), first->revision());
+  nothing.amend = [](const Object&) {
+    return Result<std::optional<json::value>>(std::optional<json::value>(body("other", "1")));
+  };
+  EXPECT_EQ(engine().write(nothing, Durability::durable).error().code(), Code::invalid) << "a body of another name";
+}
+
+TEST_F(CountTest, loses_nothing_that_many_add) {
+  put("count", "0");
+  constexpr int kThreads = 8, kEach = 100, kLimit = 500;
+  std::atomic<int> counted = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; t++)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kEach; i++) {
+          std::vector<Write> writes;
+          writes.push_back(one_more(kLimit));
+          std::string name = "c" + std::to_string(t) + "-" + std::to_string(i);
+          writes.push_back({&kConfigMap, key(name), body(name, "1"), Revision(0)});
+          counted += engine().write_all(std::move(writes), i % 2 ? Durability::durable : Durability::soft).ok();
+        }
+      });
+  }
+  EXPECT_EQ(counted, kLimit);
+  EXPECT_EQ(count(), std::to_string(kLimit));
+  EXPECT_EQ(engine().count(kConfigMap), size_t(kLimit) + 1);
+  reopen();
+  EXPECT_EQ(count(), std::to_string(kLimit));
 }
 
 // A store with a limit of some kilobytes.
