@@ -2,17 +2,18 @@
 // See chain.h.
 #include "daemon/admission/chain.h"
 
-#include "daemon/quota/usage.h"
 #include "store/object/status.h"
 
 namespace coracle::admission {
 
-Error refuse(const Request& request, std::string_view why) {
+std::string_view name_of(const Request& request) {
   std::string_view name = request.key.name;
   if (name.empty() && request.object) name = get_string(*request.object, "metadata.name");
   if (name.empty() && request.object) name = get_string(*request.object, "metadata.generateName");
-  return forbidden(request.kind, name, why);
+  return name;
 }
+
+Error refuse(const Request& request, std::string_view why) { return forbidden(request.kind, name_of(request), why); }
 
 ObjectPtr ClusterState::get(const Kind& kind, const Key& key) const {
   auto found = engine_.get(kind, key);
@@ -52,15 +53,6 @@ std::vector<std::string_view> Chain::names() const {
 Result<void> Chain::validate(const Request& request) const {
   for (const auto& plugin : plugins_) TRY(plugin->validate(request, cluster_));
   return {};
-}
-
-std::unique_lock<std::mutex> Chain::lock_for(const Request& request) const {
-  bool may_use_more = request.operation == Operation::create || request.kind == kService ||
-                      request.kind == kPersistentVolumeClaim || (request.kind == kPod && request.subresource == "resize");
-  bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.info) &&
-                !request.key.ns.empty() && !cluster_.list(kResourceQuota, request.key.ns).empty();
-  if (!counts) return {};
-  return std::unique_lock(counting_[std::hash<std::string>()(request.key.ns) % counting_.size()]);
 }
 
 }  // namespace coracle::admission

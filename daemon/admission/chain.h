@@ -5,9 +5,7 @@
 // pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins).
 #pragma once
 
-#include <array>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -21,15 +19,11 @@ class Chain {
   void set(Settings settings) { cluster_.set(settings); }  // before the first request
   Result<void> admit(Request& request) const;
   Result<void> validate(const Request& request) const;
-  // Lock from before validate() until the commit, if a quota counts the write: so that two concurrent creates cannot use the same
-  // quota.
-  std::unique_lock<std::mutex> lock_for(const Request& request) const;
   std::vector<std::string_view> names() const;  // of the plugins, in order
 
  private:
   ClusterState cluster_;
   std::vector<std::unique_ptr<Plugin>> plugins_;
-  mutable std::array<std::mutex, 16> counting_;  // by namespace hash, to reduce contention
 };
 
 }  // namespace coracle::admission

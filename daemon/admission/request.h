@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "store/object/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
+#include "store/object/user.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::admission {
@@ -33,7 +33,7 @@ struct Request {
   bool dry_run = false;
   std::vector<std::string>* warnings = nullptr;         // null: discarded
   std::map<std::string, std::string>* audit = nullptr;  // annotations for the audit log; null: discarded
-  std::vector<engine::Write>* charges = nullptr;        // receives writes to commit together with the object
+  std::vector<engine::Write>* charges = nullptr;        // receives writes to commit with the object, before it
 
   bool creates(const Kind& of) const { return operation == Operation::create && kind == of && subresource.empty(); }
   void warn(std::string text) const {
@@ -44,6 +44,8 @@ struct Request {
   }
 };
 
+// The name of the object, or the prefix from which it is generated.
+std::string_view name_of(const Request& request);
 // The error "pods "x" is forbidden: why".
 Error refuse(const Request& request, std::string_view why);
 

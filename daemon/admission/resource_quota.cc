@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResourceQuota: rejects a write that exceeds a quota. Otherwise the quota is charged in the same transaction as the object
-// (Request::charges), so that charges and objects always agree. The quota controller recomputes the usage when objects are
-// deleted. Source: apiserver admission/plugin/resourcequota; quota/v1.
+// (Request::charges), so that charges and objects always agree. What is left is decided in the writer's turn, where the usage of
+// all earlier writes is known: no lock is held from here to the commit, and writes of one namespace share a commit. The quota
+// controller recomputes the usage when objects are deleted. Source: apiserver admission/plugin/resourcequota; quota/v1.
+//   validate: demand of the object ▸ check against the usage of now ─▶ commit: check against the usage of then ▸ charge
+#include <map>
+#include <optional>
 #include <set>
 
 #include "daemon/admission/plugin.h"
 #include "daemon/quota/usage.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/object/status.h"
 
 namespace coracle::admission {
 namespace {
@@ -34,27 +39,116 @@ bool handled(const Request& request) {
   return request.subresource.empty() && creates;
 }
 
-// The compute resources that a quota tracks and that a container does not set; "" if all are set.
-std::string missing_amounts(const json::value& pod, const std::vector<std::string>& tracked) {
-  static const std::set<std::string_view> kWanted = {"cpu",        "memory",       "requests.cpu", "requests.memory",
-                                                     "limits.cpu", "limits.memory"};
-  std::vector<std::string> parts;
-  for (const std::string& name : tracked) {
-    if (!kWanted.contains(name)) continue;
-    bool limit = name.starts_with("limits.");
-    std::string resource = name.substr(name.find('.') == name.npos ? 0 : name.find('.') + 1);
+// The compute resources that some container does not set, with the names of these containers: "c,d".
+std::map<std::string, std::string> unset_amounts(const json::value& pod) {
+  std::map<std::string, std::string> out;
+  for (const char* name : {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}) {
+    std::string_view resource = name;
+    bool limit = resource.starts_with("limits.");
+    resource.remove_prefix(resource.find('.') == resource.npos ? 0 : resource.find('.') + 1);
     std::set<std::string> without;
     for (const char* list : {"spec.containers", "spec.initContainers"})
       for (const json::value& container : get_array(pod, list))
         if (!get_object(container, limit ? "resources.limits" : "resources.requests").contains(resource))
           without.emplace(get_string(container, "name"));
-    if (!without.empty()) parts.push_back(name + " for: " + join({without.begin(), without.end()}, ","));
+    if (!without.empty()) out.emplace(name, join({without.begin(), without.end()}, ","));
   }
-  return join(parts, "; ");
+  return out;
 }
 
 // Whether pod-level resources replace those of the containers.
 bool says_for_all(const json::value& pod) { return find(pod, "spec.resources") != nullptr; }
+
+// What one write demands of one quota. It needs the object no more, so it can be decided again when the object is committed.
+class Demand {
+ public:
+  // `quota`: one whose scopes the object is in.
+  Demand(const Request& request, const ObjectPtr& quota)
+      : kind_(request.kind), name_(name_of(request)), quota_(quota), refuses_(request.subresource != "status") {
+    if (kind_ == kPod && !says_for_all(*request.object)) unset_ = unset_amounts(*request.object);
+    Amounts before;
+    if (request.old && quota::in_scopes(kind_, quota->json(), request.old->json()))
+      before = quota::usage_of(kind_, request.old->json(), request.now);
+    for (auto& [name, amount] : quota::usage_of(kind_, *request.object, request.now)) {
+      if (amount.negative()) below_.push_back(name);
+      Quantity more = amount;
+      if (auto found = before.find(name); found != before.end()) more -= found->second;
+      if (!more.is_zero() && !more.negative()) asked_[name] = more;
+    }
+  }
+
+  // Whether the quota can get a larger usage.
+  bool uses_more() const { return !asked_.empty(); }
+
+  // The usage of the quota with this write; nothing: it stays the same. Errors: forbidden.
+  Result<std::optional<Amounts>> charge(const Object& quota) const {
+    Amounts hard = quota::amounts_of(get_object(quota.json(), "status.hard")),
+            used = quota::amounts_of(get_object(quota.json(), "status.used"));
+    std::vector<std::string> tracked = quota::tracked(kind_, quota::names_of(get_object(quota.json(), "status.hard")));
+    if (tracked.empty()) return std::optional<Amounts>();
+    if (std::string missing = missing_of(tracked); !missing.empty())
+      return refused("failed quota: " + quota.name() + ": must specify " + missing);
+    for (const std::string& name : tracked)
+      if (!used.contains(name))
+        return refused("status unknown for quota: " + quota.name() + ", resources: " + join(tracked, ","));
+    if (!below_.empty()) return refused("quota usage is negative for resource(s): " + join(below_, ","));
+
+    std::vector<std::string> exceeded;
+    Amounts sum = used;
+    for (const auto& [name, amount] : asked_) {
+      if (!hard.contains(name)) continue;
+      sum[name] += amount;
+      if (refuses_ && sum[name] > hard[name]) exceeded.push_back(name);
+    }
+    if (!exceeded.empty())
+      return refused("exceeded quota: " + quota.name() + ", requested: " + shown(asked_, exceeded) +
+                     ", used: " + shown(used, exceeded) + ", limited: " + shown(hard, exceeded));
+    return sum == used ? std::optional<Amounts>() : std::optional<Amounts>(std::move(sum));
+  }
+
+  // The quota's new body at the commit. Errors: forbidden; conflict if the quota counts other objects by now.
+  Result<std::optional<json::value>> amend(const Object& quota) const {
+    if (!counts_the_same(quota)) return stale_conflict(quota.kind(), quota.name());
+    std::optional<Amounts> sum = TRY(charge(quota));
+    if (!sum) return std::optional<json::value>();
+    json::value body = quota.json();
+    json::value& into = make(body, "status.used");
+    if (!into.is_object()) into.emplace_object();
+    for (const auto& [name, amount] : *sum) into.get_object()[name] = amount.text();
+    return std::optional<json::value>(std::move(body));
+  }
+
+ private:
+  bool counts_the_same(const Object& quota) const {
+    auto same = [&](const char* field) {
+      const json::value *now = find(quota.json(), field), *then = find(quota_->json(), field);
+      return now && then ? *now == *then : now == then;
+    };
+    return quota.uid() == quota_->uid() && same("spec.scopes") && same("spec.scopeSelector");
+  }
+  std::string missing_of(const std::vector<std::string>& tracked) const {
+    std::vector<std::string> parts;
+    for (const std::string& name : tracked)
+      if (auto found = unset_.find(name); found != unset_.end()) parts.push_back(name + " for: " + found->second);
+    return join(parts, "; ");
+  }
+  Error refused(std::string_view why) const { return forbidden(kind_, name_, why); }
+
+  const Kind& kind_;
+  std::string name_;
+  ObjectPtr quota_;  // as admission has seen it
+  bool refuses_;     // false: the write is only counted
+  std::map<std::string, std::string> unset_;
+  std::vector<std::string> below_;  // the negative amounts
+  Amounts asked_;                   // more than before; without zero amounts
+};
+
+// Whether the quota limits what this kind uses, now or when its controller has seen the new spec.
+bool may_track(const Kind& kind, const Object& quota) {
+  for (const char* limits : {"spec.hard", "status.hard"})
+    if (!quota::tracked(kind, quota::names_of(get_object(quota.json(), limits))).empty()) return true;
+  return false;
+}
 
 class ResourceQuota : public Plugin {
  public:
@@ -62,61 +156,15 @@ class ResourceQuota : public Plugin {
 
   Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (!handled(request)) return {};
-    for (const ObjectPtr& quota : cluster.list(kResourceQuota, request.key.ns)) TRY(charge(request, *quota));
-    return {};
-  }
-
- private:
-  static Result<void> charge(const Request& request, const Object& quota) {
-    if (!quota::matches(request.kind, quota.json(), *request.object)) return {};
-    Amounts hard = quota::amounts_of(get_object(quota.json(), "status.hard")),
-            used = quota::amounts_of(get_object(quota.json(), "status.used"));
-    std::vector<std::string> tracked = quota::tracked(request.kind, quota::names_of(get_object(quota.json(), "status.hard")));
-    if (request.kind == kPod && !says_for_all(*request.object))
-      if (std::string missing = missing_amounts(*request.object, tracked); !missing.empty())
-        return refuse(request, "failed quota: " + quota.name() + ": must specify " + missing);
-    for (const std::string& name : tracked)
-      if (!used.contains(name))
-        return refuse(request, "status unknown for quota: " + quota.name() + ", resources: " + join(tracked, ","));
-
-    Amounts asked = TRY(more_than_before(request, quota));
-    std::vector<std::string> exceeded;
-    Amounts sum = used;
-    for (const auto& [name, amount] : asked) {
-      if (!hard.contains(name)) continue;
-      sum[name] += amount;
-      if (request.subresource != "status" && sum[name] > hard[name]) exceeded.push_back(name);
+    for (const ObjectPtr& quota : cluster.list(kResourceQuota, request.key.ns)) {
+      if (!may_track(request.kind, *quota) || !quota::in_scopes(request.kind, quota->json(), *request.object)) continue;
+      Demand demand(request, quota);
+      TRY(demand.charge(*quota));
+      if (!request.charges || request.dry_run || !demand.uses_more()) continue;
+      auto amend = [demand = std::move(demand)](const Object& now) { return demand.amend(now); };
+      request.charges->push_back({&quota->kind(), quota->key(), std::nullopt, std::nullopt, false, std::move(amend)});
     }
-    if (!exceeded.empty())
-      return refuse(request, "exceeded quota: " + quota.name() + ", requested: " + shown(asked, exceeded) +
-                                 ", used: " + shown(used, exceeded) + ", limited: " + shown(hard, exceeded));
-    if (request.charges && !request.dry_run && sum != used) request.charges->push_back(charged(quota, sum));
     return {};
-  }
-
-  // The usage that the write adds to the quota, without zero amounts.
-  static Result<Amounts> more_than_before(const Request& request, const Object& quota) {
-    Amounts now = quota::usage_of(request.kind, *request.object, request.now), out;
-    std::vector<std::string> below;
-    for (const auto& [name, amount] : now)
-      if (amount.negative()) below.push_back(name);
-    if (!below.empty()) return refuse(request, "quota usage is negative for resource(s): " + join(below, ","));
-    Amounts before;
-    if (request.old && quota::matches(request.kind, quota.json(), request.old->json()))
-      before = quota::usage_of(request.kind, request.old->json(), request.now);
-    for (auto& [name, amount] : now) {
-      if (auto found = before.find(name); found != before.end()) amount -= found->second;
-      if (!amount.is_zero() && !amount.negative()) out[name] = amount;
-    }
-    return out;
-  }
-
-  static engine::Write charged(const Object& quota, const Amounts& used) {
-    json::value body = quota.json();
-    json::value& into = make(body, "status.used");
-    if (!into.is_object()) into.emplace_object();
-    for (const auto& [name, amount] : used) into.get_object()[name] = amount.text();
-    return {&quota.kind(), quota.key(), std::move(body), quota.revision()};
   }
 };
 

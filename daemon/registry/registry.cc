@@ -80,10 +80,11 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
   return error;
 }
 
-// Whether a quota has changed since admission read it: then the write must be admitted again.
-bool needs_recount(const Error& error, const Kind& kind) {
-  return error.code() == Code::conflict && error.details() && error.details()->kind == kResourceQuota.resource &&
-         !(kind == kResourceQuota);
+// Whether a quota was deleted, created anew or got other scopes after admission read it: then the write must be admitted again.
+// Not for updates of a quota, whose own conflicts look like that.
+bool quota_was_replaced(const Error& error) {
+  bool outdated = error.code() == Code::conflict || error.code() == Code::not_found;
+  return outdated && error.details() && error.details()->kind == kResourceQuota.resource;
 }
 
 Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
@@ -400,7 +401,8 @@ admission::Request Registry::request_for(admission::Operation operation, const s
   return request;
 }
 
-// Commits the object and the quota charges together or not at all. Errors: the engine's; a conflict for an outdated charge.
+// Commits the object and the quota charges together or not at all. Errors: the engine's; forbidden if a quota is used up by now;
+// those of quota_was_replaced.
 Result<ObjectPtr> Registry::commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability) {
   if (charges.empty()) return engine_.write(std::move(write), durability);
   charges.push_back(std::move(write));
@@ -424,8 +426,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
     auto made = create_once(info, place, decoded, writer);
     if (made || attempt == kConflictAttempts) return made;
     bool taken = generated && made.error().code() == Code::already_exists;
-    bool recount = made.error().code() == Code::conflict;  // a quota has changed since it was read
-    if (!taken && !recount) return made;
+    if (!taken && !quota_was_replaced(made.error())) return made;
     if (taken && names++ == kNameAttempts) return no_unique_name(info.kind, get_string(decoded, "metadata.name"));
   }
 }
@@ -458,7 +459,6 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   TRY(check(info, object, schema::validate_create(info, object)));
   std::vector<engine::Write> charges;
   request.charges = &charges;
-  auto counting = admission_.lock_for(request);
   TRY(admission_.validate(request));
 
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
@@ -471,6 +471,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored, true, writer)};
   auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
   if (!made) return reworded(info.kind, key, made.take_error());
+  if (!made && quota_was_replaced(made.error())) return made.take_error();
   return Written{schema::shown_as(info, *std::move(made)), true};
 }
 
@@ -640,7 +641,8 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
     if (!found) return reworded(target.info.kind, target.key, found.take_error());
     ObjectPtr old = *std::move(found);
     auto written = modify_once(target, old, change, writer);
-    if (!written && attempt < kConflictAttempts && needs_recount(written.error(), target.stored().kind)) continue;
+    bool is_quota = target.stored().kind == kResourceQuota;
+    if (!written && attempt < kConflictAttempts && !is_quota && quota_was_replaced(written.error())) continue;
     bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
     if (!again) return written;
     auto now = engine_.get(target.stored().kind, target.key);
@@ -683,7 +685,6 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   TRY(check(target.info, object, schema::validate_update(target.info, object, old.json(), looked_at)));
   std::vector<engine::Write> charges;
   request.charges = &charges;
-  auto counting = admits ? admission_.lock_for(request) : std::unique_lock<std::mutex>();
   if (admits) TRY(admission_.validate(request));
   schema::keep_times_of_unchanged(old.json(), object);
 
@@ -697,7 +698,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
                   : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
                            std::move(charges), durability);
-  if (!done && needs_recount(done.error(), stored.kind)) return done.take_error();
+  if (!done && !(stored.kind == kResourceQuota) && quota_was_replaced(done.error())) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};
 }

@@ -8,6 +8,7 @@
 namespace coracle::admission {
 
 struct AdmissionFixture : registry::RegistryFixture {
+  using RegistryFixture::RegistryFixture;
   const Kind& kind(std::string_view api_version, std::string_view name) const {
     const schema::KindInfo* info = schema::catalog().by_kind(api_version, name);
     EXPECT_TRUE(info) << name;

@@ -6,6 +6,7 @@
 
 #include "daemon/quota/usage.h"
 #include "tests/daemon/admission/admission_fixture.h"
+#include "tests/store/engine/slow_disk.h"
 
 namespace coracle::admission {
 namespace {
@@ -29,7 +30,8 @@ class QuotaTest : public testing::Test {
   static std::string asks(const char* cpu) {
     return R"(,"resources":{"requests":{"cpu":")" + std::string(cpu) + R"("},"limits":{"cpu":"1"}})";
   }
-  AdmissionFixture fixture;
+  engine::SlowDisk disk;
+  AdmissionFixture fixture{kinds::Ranges(), 0, disk.vfs()};
 };
 
 TEST_F(QuotaTest, charges_and_refuses) {
@@ -126,6 +128,116 @@ TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
   EXPECT_EQ(made, 10);
   EXPECT_EQ(fixture.engine->count(kConfigMap), 10u);
   EXPECT_EQ(used("count/configmaps"), "10");
+}
+
+TEST_F(QuotaTest, creates_of_one_namespace_share_commits) {
+  limit(R"("pods":"1000")");
+  disk.set_delay(std::chrono::milliseconds(20));
+  const size_t before = disk.syncs();
+  constexpr size_t kWriters = 32;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t t = 0; t < kWriters; t++)
+      threads.emplace_back([&, t] {
+        json::value body = AdmissionFixture::parse(AdmissionFixture::pod("p" + std::to_string(t)));
+        EXPECT_TRUE(fixture.registry().create(kPod, {"default", ""}, std::move(body), {}));
+      });
+  }
+  EXPECT_EQ(used("pods"), std::to_string(kWriters));
+  EXPECT_LT(disk.syncs() - before, kWriters / 2) << "creates that wait for each other need a sync each";
+}
+
+TEST_F(QuotaTest, what_the_disk_refuses_is_not_charged) {
+  limit(R"("pods":"2")");
+  disk.set_failing(true);
+  for (int i = 0; i < 5; i++) EXPECT_EQ(fixture.put(AdmissionFixture::pod("a")).error().code(), Code::internal);
+  EXPECT_EQ(used("pods"), "0");
+  disk.set_failing(false);
+  MUST(fixture.put(AdmissionFixture::pod("a")));
+  MUST(fixture.put(AdmissionFixture::pod("b")));
+  EXPECT_EQ(used("pods"), "2");
+  EXPECT_FALSE(fixture.put(AdmissionFixture::pod("c")));
+}
+
+// Creates, failed creates, deletions and recounts at once: in every snapshot, what is there is charged, and no more than allowed.
+TEST_F(QuotaTest, usage_is_never_above_its_limit_and_never_lost) {
+  constexpr int kPodsMax = 40, kThreads = 8, kEach = 30;
+  limit(R"("pods":")" + std::to_string(kPodsMax) + R"(","requests.cpu":"100")");
+  auto look = [&](Revision at) {
+    engine::ListOptions then;
+    then.at = at;
+    auto pods = fixture.engine->list(kPod, then), quotas = fixture.engine->list(kResourceQuota, then);
+    if (!pods || !quotas) return;  // compacted since
+    quota::Amounts amounts = quota::amounts_of(get_object(quotas->items.at(0)->json(), "status.used"));
+    EXPECT_LE(Quantity::of_count(int64_t(pods->items.size())), amounts["pods"]) << "at " << at;
+    EXPECT_LE(amounts["pods"], Quantity::of_count(kPodsMax)) << "at " << at;
+    EXPECT_EQ(amounts["requests.cpu"], amounts["pods"]) << "each asks for one: charged together or not at all, at " << at;
+  };
+  auto recount = [&] {  // as the controller does
+    ObjectPtr quota = MUST(fixture.engine->get(kResourceQuota, {"default", "q"}));
+    json::string count(std::to_string(MUST(fixture.engine->list(kPod, {})).items.size()));
+    json::value body = AdmissionFixture::with(*quota, "status.used", json::object{{"pods", count}, {"requests.cpu", count}});
+    return fixture.engine->write({&kResourceQuota, quota->key(), std::move(body), quota->revision()}, engine::Durability::soft)
+        .ok();
+  };
+  std::atomic<int> made = 0, gone = 0;
+  {
+    std::jthread counter([&](std::stop_token stop) {
+      while (!stop.stop_requested()) recount(), look(fixture.engine->revision());
+    });
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; t++)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kEach; i++) {
+          std::string name = "p" + std::to_string(t / 2) + "-" + std::to_string(i);  // two threads want the same names
+          json::value body = AdmissionFixture::parse(AdmissionFixture::pod(name, asks("1")));
+          auto written = fixture.registry().create(kPod, {"default", ""}, std::move(body), {});
+          made += written.ok();
+          if (written && i % 3 == 0) {
+            gone++;
+            MUST(fixture.engine->remove(kPod, {"default", name}, std::nullopt, engine::Durability::durable));
+          }
+        }
+      });
+    threads.clear();
+  }
+  while (!recount()) {
+  }
+  EXPECT_GE(made, kPodsMax);
+  EXPECT_EQ(fixture.engine->count(kPod), size_t(made - gone));
+  EXPECT_EQ(used("pods"), std::to_string(made - gone));
+  EXPECT_EQ(used("requests.cpu"), used("pods"));
+}
+
+// Begins a commit of `writes` and returns while it is on its way to the disk: decided, but not visible.
+std::jthread commit_slowly(engine::SlowDisk& disk, engine::Engine& engine, std::vector<engine::Write> writes) {
+  disk.set_delay(std::chrono::milliseconds(50));
+  const size_t before = disk.syncs();
+  std::jthread committing([&engine, writes = std::move(writes)]() mutable {
+    (void)MUST(engine.write_all(std::move(writes), engine::Durability::durable));
+  });
+  while (disk.syncs() == before) std::this_thread::yield();
+  return committing;
+}
+
+TEST_F(QuotaTest, one_that_is_deleted_meanwhile_is_not_charged) {
+  limit(R"("pods":"1")");
+  std::jthread committing =
+      commit_slowly(disk, *fixture.engine, {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt}});
+  MUST(fixture.put(AdmissionFixture::pod("a")));
+  EXPECT_FALSE(fixture.registry().get(kResourceQuota, {"default", "q"}));
+}
+
+TEST_F(QuotaTest, one_that_is_replaced_meanwhile_decides) {
+  limit(R"("pods":"1")");
+  json::value another = MUST(fixture.registry().get(kResourceQuota, {"default", "q"}))->json();
+  coracle::make(another, "metadata.uid") = "another";
+  coracle::make(another, "status.hard.pods") = "0";
+  std::jthread committing = commit_slowly(disk, *fixture.engine,
+                                          {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt},
+                                           {&kResourceQuota, {"default", "q"}, another, Revision(0)}});
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("a")),
+            "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0");
 }
 
 TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {

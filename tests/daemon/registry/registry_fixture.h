@@ -19,17 +19,23 @@ namespace coracle::registry {
 
 class RegistryFixture {
  public:
-  explicit RegistryFixture(kinds::Ranges ranges = {}, size_t objects_bytes_max = 0) : ranges(ranges) {
+  // `vfs`: of SQLite, for tests with a slow or failing disk.
+  explicit RegistryFixture(kinds::Ranges ranges = {}, size_t objects_bytes_max = 0, const char* vfs = nullptr) : ranges(ranges) {
     char path[] = "/tmp/coracle-registry-XXXXXX";
     directory = ::mkdtemp(path);
-    engine::Options options;
     options.find_kind = find_built_in();
     options.objects_bytes_max = objects_bytes_max;
+    options.vfs = vfs;
+    reopen();
+    MUST(bootstrap(*registry_, ranges, {"192.0.2.1", 6443}));
+    make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
+  }
+  // As a restart of the daemon.
+  void reopen() {
+    client_.reset(), registry_.reset(), engine.reset();
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry_ = std::make_unique<Registry>(*engine, built_in_catalogs(), ranges, clock);
     client_ = std::make_unique<LocalClient>(*registry_);
-    MUST(bootstrap(*registry_, ranges, {"192.0.2.1", 6443}));
-    make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
   }
   ~RegistryFixture() {
     registry_.reset();
@@ -67,6 +73,7 @@ class RegistryFixture {
   kinds::Ranges ranges;
   FakeClock clock;
   std::string directory;
+  engine::Options options;
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<LocalClient> client_;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk for SQLite like an SD card: each sync takes a given time, or fails. Files are those of the system.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace coracle::engine {
+
+class SlowDisk {
+ public:
+  explicit SlowDisk(std::chrono::milliseconds for_each_sync = {});  // registers a VFS
+  ~SlowDisk();
+  SlowDisk(const SlowDisk&) = delete;
+  const char* vfs() const { return name_.c_str(); }
+
+  void set_delay(std::chrono::milliseconds for_each_sync) { delay_ = for_each_sync; }
+  void set_failing(bool failing) { failing_ = failing; }
+  size_t syncs() const { return syncs_; }  // since the start, also failed ones
+
+  // Interface for the VFS.
+  struct Methods;
+  struct Vfs;
+  bool sync();  // waits, and returns whether the sync succeeds
+
+ private:
+  const std::string name_;
+  std::atomic<std::chrono::milliseconds> delay_;
+  std::atomic<bool> failing_ = false;
+  std::atomic<size_t> syncs_ = 0;
+  std::unique_ptr<Vfs> registered_;
+};
+
+}  // namespace coracle::engine
