@@ -388,7 +388,7 @@ Result<json::value> Registry::scale(const Kind& kind, const Key& key) const {
 // ---- create ----
 
 std::unique_lock<std::mutex> Registry::exclusive_lock_of(const kinds::Strategy& strategy) {
-  return strategy.one_at_a_time ? std::unique_lock(allocation_) : std::unique_lock<std::mutex>();
+  return strategy.one_at_a_time ? std::unique_lock(one_at_a_time_) : std::unique_lock<std::mutex>();
 }
 
 admission::Request Registry::request_for(admission::Operation operation, const schema::KindInfo& info, const Key& key,
@@ -450,7 +450,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   request.object = &object;
   TRY(admission_.admit(request));
   schema::apply_defaults(stored, object);  // for what admission has added
-  if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, services_, ranges_, now}));
+  std::unique_ptr<kinds::Hold> hold;       // until the commit
+  if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, services_, ranges_, now, writer.dry_run, hold}));
   metadata_of(object)["resourceVersion"] = "0";  // reserves its place: the engine fills it in, and a later write compares equal
   // Puts added fields in their canonical place.
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
@@ -470,8 +471,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   }
   engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored, true, writer)};
   auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
-  if (!made) return reworded(info.kind, key, made.take_error());
   if (!made && quota_was_replaced(made.error())) return made.take_error();
+  if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
 }
 
@@ -674,8 +675,9 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   request.object = &object;
   request.old = &old;
   if (admits) TRY(admission_.admit(request));
+  std::unique_ptr<kinds::Hold> hold;  // until the commit
   if (main_resource && target.strategy.allocate_update)
-    TRY(target.strategy.allocate_update(object, old, {engine_, services_, ranges_, now}));
+    TRY(target.strategy.allocate_update(object, old, {engine_, services_, ranges_, now, writer.dry_run, hold}));
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = stored.traits.counts_generations && main_resource;

@@ -3,8 +3,8 @@
 // of the daemon, uses the same pipeline; rules of one kind are in a Strategy (store/kinds/strategy.h).
 //   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ broadcaster ─▶ watches
 // Admission (daemon/admission) is called twice: before validation, when it may change the object, and after it. Reads use the
-// engine; the registry only adds selectors. Thread-safe; writes may block on the disk. Source: Kubernetes API concepts; apiserver
-// registry/generic.
+// engine; the registry only adds selectors. Thread-safe; writes may block on the disk, without a lock (daemon/README.md, "Writes
+// at the same time"). Source: Kubernetes API concepts; apiserver registry/generic.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
-#include "store/kinds/service/server/service_index.h"
+#include "store/kinds/service/server/service_addresses.h"
 #include "store/kinds/strategy.h"
 #include "store/object/user.h"
 #include "store/schema/catalog_source.h"
@@ -150,14 +150,14 @@ class Registry {
 
   engine::Engine& engine_;
   const schema::CatalogSource& catalogs_;
-  kinds::ServiceIndex services_;  // guarded by allocation_
+  kinds::ServiceAddresses services_;
   kinds::Ranges ranges_;
   const Clock& clock_;
   admission::Chain admission_;
   TokenIssuer* token_issuer_ = nullptr;
   const Guard* guard_ = nullptr;
   std::vector<std::pair<const Kind*, Measure>> measures_;
-  std::mutex allocation_;  // held during a write of a kind that allocates from a shared range
+  std::mutex one_at_a_time_;  // held during a write of a kind whose strategy demands that
 };
 
 }  // namespace coracle::registry

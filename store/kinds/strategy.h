@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "runtime/base/clock.h"
@@ -23,18 +24,27 @@ struct Ranges {  // from the configuration
   int node_port_min = 30000, node_port_max = 32767;
 };
 
-class ServiceIndex;
+// What a write has reserved from a shared range. It is destroyed when the write is committed or has failed, and gives back what
+// was not committed.
+class Hold {
+ public:
+  virtual ~Hold() = default;
+};
+
+class ServiceAddresses;
 
 struct Allocation {  // the environment of an allocation
   engine::Engine& engine;
-  ServiceIndex& services;
+  ServiceAddresses& services;
   const Ranges& ranges;
   WallTime now;
+  bool dry_run;                 // nothing is to be reserved
+  std::unique_ptr<Hold>& hold;  // receives what was reserved
 };
 
 struct Strategy {
   const Kind* kind = nullptr;
-  bool one_at_a_time = false;  // writes are serialized, because they allocate from a shared range
+  bool one_at_a_time = false;  // writes are serialized until they are committed; only for kinds that are written rarely
 
   // On create: the body is canonical, and its status is removed if the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;

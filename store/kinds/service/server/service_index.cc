@@ -8,38 +8,58 @@
 namespace coracle::kinds {
 namespace {
 
-ServiceIndex::Allocated allocated_to(const Object& service) {
-  ServiceIndex::Allocated out;
-  for (const json::value& text : get_array(service.json(), "spec.clusterIPs"))
-    if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) out.addresses.insert(*address);
-  for (const json::value& port : get_array(service.json(), "spec.ports"))
-    if (int64_t number = get_int(port, "nodePort")) out.ports.emplace(number, get_string(port, "protocol"));
-  if (int64_t number = get_int(service.json(), "spec.healthCheckNodePort")) out.ports.emplace(number, "TCP");
-  return out;
+template <typename Counts, typename Values>
+void count_in(Counts& counts, const Values& values) {
+  for (const auto& one : values) ++counts[one];
 }
 
-template <typename Counts, typename Held>
-void count_out(Counts& counts, const Held& held) {
-  for (const auto& one : held)
+template <typename Counts, typename Values>
+void count_out(Counts& counts, const Values& values) {
+  for (const auto& one : values)
     if (auto found = counts.find(one); --found->second == 0) counts.erase(found);
+}
+
+template <typename Counts, typename Value>
+size_t count_of(const Counts& counts, const Value& value) {
+  auto found = counts.find(value);
+  return found == counts.end() ? 0 : found->second;
 }
 
 }  // namespace
 
+ServiceIndex::Allocated ServiceIndex::Allocated::of(const json::value& service) {
+  Allocated out;
+  for (const json::value& text : get_array(service, "spec.clusterIPs"))
+    if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) out.addresses.insert(*address);
+  for (const json::value& port : get_array(service, "spec.ports"))
+    if (int64_t number = get_int(port, "nodePort")) out.ports.emplace(number, get_string(port, "protocol"));
+  if (int64_t number = get_int(service, "spec.healthCheckNodePort")) out.ports.emplace(number, "TCP");
+  return out;
+}
+
+void ServiceIndex::Counts::add(const Allocated& allocated) {
+  count_in(addresses, allocated.addresses);
+  count_in(ports, allocated.ports);
+}
+
+void ServiceIndex::Counts::take(const Allocated& allocated) {
+  count_out(addresses, allocated.addresses);
+  count_out(ports, allocated.ports);
+}
+
 bool ServiceIndex::AllocatedByOthers::has(uint32_t address) const {
-  auto found = index_.addresses_.find(address);
-  return found != index_.addresses_.end() && found->second > size_t(own_ && own_->addresses.contains(address));
+  return count_of(index_.counts_.addresses, address) > count_of(own_.addresses, address);
 }
 
 bool ServiceIndex::AllocatedByOthers::has(const Port& port) const {
-  auto found = index_.ports_.find(port);
-  return found != index_.ports_.end() && found->second > size_t(own_ && own_->ports.contains(port));
+  return count_of(index_.counts_.ports, port) > count_of(own_.ports, port);
 }
 
 std::optional<uint32_t> ServiceIndex::AllocatedByOthers::free_address(uint32_t first, uint32_t last) const {
+  const auto& addresses = index_.counts_.addresses;
   uint32_t at = first;
-  for (auto taken = index_.addresses_.lower_bound(first); taken != index_.addresses_.end() && taken->first == at; ++taken) {
-    if (at > last || (own_ && !has(at))) break;
+  for (auto taken = addresses.lower_bound(first); taken != addresses.end() && taken->first == at; ++taken) {
+    if (at > last || (!own_.addresses.empty() && !has(at))) break;
     ++at;
   }
   return at <= last ? std::optional(at) : std::nullopt;
@@ -47,31 +67,42 @@ std::optional<uint32_t> ServiceIndex::AllocatedByOthers::free_address(uint32_t f
 
 Result<ServiceIndex::AllocatedByOthers> ServiceIndex::allocated_by_others(std::string_view uid) {
   TRY(refresh());
-  auto own = allocated_.find(uid);
-  return AllocatedByOthers(*this, own == allocated_.end() ? nullptr : &own->second);
+  AllocatedByOthers others(*this);
+  if (auto own = allocated_.find(uid); own != allocated_.end()) others.own_.add(own->second);
+  for (auto [held, end] = held_.equal_range(uid); held != end; ++held) others.own_.add(held->second);
+  return others;
+}
+
+ServiceIndex::Held ServiceIndex::hold(std::string_view uid, Allocated allocated) {
+  counts_.add(allocated);
+  return held_.emplace(uid, std::move(allocated));
+}
+
+void ServiceIndex::give_back(Held held) {
+  counts_.take(held->second);
+  held_.erase(held);
 }
 
 void ServiceIndex::release(const std::string& uid) {
   auto found = allocated_.find(uid);
   if (found == allocated_.end()) return;
-  count_out(addresses_, found->second.addresses);
-  count_out(ports_, found->second.ports);
+  counts_.take(found->second);
   allocated_.erase(found);
 }
 
 void ServiceIndex::put(const Object& service, bool gone) {
   release(service.uid());
   if (gone) return;
-  Allocated allocated = allocated_to(service);
+  Allocated allocated = Allocated::of(service.json());
   if (allocated.addresses.empty() && allocated.ports.empty()) return;
-  for (uint32_t address : allocated.addresses) ++addresses_[address];
-  for (const Port& port : allocated.ports) ++ports_[port];
+  counts_.add(allocated);
   allocated_.emplace(service.uid(), std::move(allocated));
 }
 
 Result<void> ServiceIndex::refresh() {
   while (!watcher_ || !drain(*watcher_, [this](const Object& service, bool is_gone) { put(service, is_gone); })) {
-    allocated_.clear(), addresses_.clear(), ports_.clear();
+    allocated_.clear(), counts_ = {};
+    for (const auto& [uid, held] : held_) counts_.add(held);
     watcher_.reset();
     watcher_ = TRY(engine_.watch(kService, "", 0).wrap("the Services' addresses and ports are not known"));
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ServiceIndex: the addresses and node ports that Services have. It has a watch on the engine and processes its events on each
 // query. So a write of one Service reads no other Service, and the index includes every acknowledged write.
+// Reservations count as well, so that what a write is about to commit is given to nobody else.
 //   engine ── watch ──▶ addresses and ports, with the number of Services of each ──▶ ServiceIndex::AllocatedByOthers
-// Not thread-safe: writes of Services are serialized.
+//   ServiceAddresses ── hold, give_back ──┘
+// Not thread-safe: ServiceAddresses has the lock.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +26,16 @@ class ServiceIndex {
   struct Allocated {                             // of one Service
     std::set<uint32_t> addresses;
     std::set<Port> ports;
+    static Allocated of(const json::value& service);
+  };
+  struct Counts {  // how many Services have it
+    std::map<uint32_t, size_t> addresses;
+    std::map<Port, size_t> ports;
+    void add(const Allocated& allocated);
+    void take(const Allocated& allocated);  // which was added
   };
 
-  // The allocations of all Services but one. Valid until the next query.
+  // The allocations of all Services but one. Valid until the next call.
   class AllocatedByOthers {
    public:
     bool has(uint32_t address) const;
@@ -36,14 +45,18 @@ class ServiceIndex {
 
    private:
     friend class ServiceIndex;
-    AllocatedByOthers(const ServiceIndex& index, const Allocated* own) : index_(index), own_(own) {}
+    explicit AllocatedByOthers(const ServiceIndex& index) : index_(index) {}
     const ServiceIndex& index_;
-    const Allocated* own_;  // of the excluded Service; null if it has none
+    Counts own_;  // of the excluded Service: what it has, and what is reserved for it
   };
+  using Held = std::multimap<std::string, Allocated, std::less<>>::iterator;  // by uid
 
   explicit ServiceIndex(engine::Engine& engine) : engine_(engine) {}
   // Errors: those of the engine's watch; nothing may be allocated then.
   Result<AllocatedByOthers> allocated_by_others(std::string_view uid);
+  // Reserves this for the Service, beside what it has.
+  Held hold(std::string_view uid, Allocated allocated);
+  void give_back(Held held);
 
  private:
   Result<void> refresh();
@@ -53,8 +66,8 @@ class ServiceIndex {
   engine::Engine& engine_;
   std::unique_ptr<engine::Watcher> watcher_;                 // null: not started, or it fell too far behind
   std::map<std::string, Allocated, std::less<>> allocated_;  // by uid
-  std::map<uint32_t, size_t> addresses_;
-  std::map<Port, size_t> ports_;
+  std::multimap<std::string, Allocated, std::less<>> held_;  // by uid
+  Counts counts_;                                            // of both
 };
 
 }  // namespace coracle::kinds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services: cluster IPs and node ports are allocated from the configured ranges. Writes of Services are serialized, and the
-// allocated values are those of the existing Services. So nothing can leak or be allocated twice.
+// Services: cluster IPs and node ports are allocated from the configured ranges. The allocated values are those of the existing
+// Services and of the writes under way (service_addresses.h). So nothing can leak or be allocated twice.
 //   desired (spec) + allocated (all other services) ──▶ clusterIP(s), nodePorts
 // Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range), KEP-3668
 // (dynamic node ports likewise).
@@ -10,7 +10,7 @@
 
 #include "runtime/base/text.h"
 #include "store/kinds/service/server/address_range.h"
-#include "store/kinds/service/server/service_index.h"
+#include "store/kinds/service/server/service_addresses.h"
 #include "store/kinds/strategy.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -201,20 +201,24 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
   for (std::string_view field : fields) spec.get_object().erase(field);
 }
 
-Result<void> allocate(json::value& service, const Allocation& allocation) {
+Result<void> choose(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Ranges& ranges) {
   std::string type(get_string(service, "spec.type"));
-  const ServiceIndex::AllocatedByOthers others =
-      TRY(allocation.services.allocated_by_others(get_string(service, "metadata.uid")));
   std::set<ServiceIndex::Port> given;
   if (has_address(type)) {
     TRY(settle_families(service));
     if (get_string(service, "spec.clusterIP") == "None") make(service, "spec.clusterIPs") = json::array{"None"};
-    else TRY(give_address(service, others, allocation.ranges));
+    else TRY(give_address(service, others, ranges));
   }
   bool balanced = type == "LoadBalancer";
   bool needs_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
-  if (needs_ports) TRY(give_ports(service, others, given, allocation.ranges));
-  return has_health_port(service) ? give_health_port(service, others, given, allocation.ranges) : Result<void>();
+  if (needs_ports) TRY(give_ports(service, others, given, ranges));
+  return has_health_port(service) ? give_health_port(service, others, given, ranges) : Result<void>();
+}
+
+Result<void> allocate(json::value& service, const Allocation& allocation) {
+  auto choose_among = [&](const ServiceIndex::AllocatedByOthers& others) { return choose(service, others, allocation.ranges); };
+  allocation.hold = TRY(allocation.services.reserve(service, !allocation.dry_run, choose_among));
+  return {};
 }
 
 void prepare_service_create(json::value& service) {
@@ -283,7 +287,6 @@ Result<void> allocate_update(json::value& service, const Object&, const Allocati
 
 extern const StrategyFamily service_strategies;
 const StrategyFamily service_strategies{{{.kind = &kService,
-                                          .one_at_a_time = true,
                                           .prepare_create = prepare_service_create,
                                           .prepare_update = prepare_service_update,
                                           .allocate_create = allocate,
