@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <utility>
+
 #include "daemon/auth/user_info.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
@@ -12,6 +14,8 @@
 
 namespace coracle::auth {
 namespace {
+
+constexpr size_t kWriteBytesMax = 256 << 10;  // of several lines together; a single line may be longer
 
 json::object object_ref(const AuditRecord& record) {
   json::object out;
@@ -87,40 +91,74 @@ Result<std::unique_ptr<AuditLog>> AuditLog::open(AuditSettings settings) {
   std::string directory = log->settings_.log_path.substr(0, slash + 1);
   TRY(sys::make_directories(directory, 0700).wrap("open the audit log"));
   log->dir_ = TRY(sys::open_directory(directory).wrap("open the audit log"));
-  TRY(log->file_.with([&](File& file) { return log->begin(file); }).wrap("open the audit log"));
+  TRY(log->begin().wrap("open the audit log"));
   return log;
 }
 
-Result<void> AuditLog::begin(File& file) const {
-  file.fd = TRY(sys::open_at(dir_, name_, O_WRONLY | O_CREAT | O_APPEND, 0600));
-  struct stat status = TRY(sys::stat(file.fd));
-  file.size = size_t(status.st_size);
+Result<void> AuditLog::begin() {
+  file_ = TRY(sys::open_at(dir_, name_, O_WRONLY | O_CREAT | O_APPEND, 0600));
+  struct stat status = TRY(sys::stat(file_));
+  size_ = size_t(status.st_size);
   return {};
 }
 
-Result<void> AuditLog::turn_over(File& file) const {
-  file.fd = Fd();
+Result<void> AuditLog::rotate() {
+  file_ = Fd();
   for (int i = settings_.backups; i > 0; --i) {
     std::string from = i == 1 ? name_ : name_ + "." + std::to_string(i - 1);
     auto moved = sys::rename_at(dir_, from, dir_, name_ + "." + std::to_string(i));
     if (!moved && moved.error().code() != Code::not_found) return moved.take_error();
   }
   if (settings_.backups == 0) TRY(sys::unlink_at(dir_, name_));
-  return begin(file);
+  return begin();
 }
 
 void AuditLog::write(std::string_view line) {
-  std::string text(line);
-  text += '\n';
-  file_.with([&](File& file) {
-    Result<void> done;
-    if (file.size > 0 && file.size + text.size() > settings_.file_bytes_max) done = turn_over(file);
-    if (done && !file.fd) done = begin(file);
-    if (done) done = sys::write_all(file.fd, text);
-    if (done) file.size += text.size();
-    if (!done && !file.failed) log_error("auth", "the audit log cannot be written: " + done.error().text());
-    file.failed = !done;
+  Waiting self{line, false, {}};
+  bool leads = queue_.with([&](Queue& queue) {
+    queue.waiting.push_back(&self);
+    return !std::exchange(queue.led, true);
   });
+  if (!leads) {
+    self.woken.wait();
+    if (!self.leads) return;
+  }
+  std::vector<Waiting*> group = queue_.with([](Queue& queue) { return std::exchange(queue.waiting, {}); });
+  put(group);
+  Waiting* next = queue_.with([](Queue& queue) {
+    queue.led = !queue.waiting.empty();
+    return queue.led ? queue.waiting.front() : nullptr;
+  });
+  if (next) next->leads = true, next->woken.give();
+  for (Waiting* each : group)
+    if (each != &self) each->woken.give();
+}
+
+// Writes the lines of a group, rotating between them where the file is full.
+void AuditLog::put(const std::vector<Waiting*>& group) {
+  Result<void> done;
+  std::string text;
+  auto append = [&] {
+    if (text.empty()) return;
+    auto written = file_ ? Result<void>() : begin();
+    if (written) written = sys::write_all(file_, text);
+    if (written) size_ += text.size();
+    else done = written.take_error();
+    text.clear();
+  };
+  for (const Waiting* each : group) {
+    size_t before = size_ + text.size(), after = before + each->line.size() + 1;
+    if (text.size() > kWriteBytesMax || (before > 0 && after > settings_.file_bytes_max)) append();
+    if (size_ > 0 && after > settings_.file_bytes_max) {
+      auto rotated = rotate();
+      if (!rotated) done = rotated.take_error();
+      if (!rotated) continue;  // the file must not grow
+    }
+    text.append(each->line) += '\n';
+  }
+  append();
+  if (!done && !failed_) log_error("auth", "the audit log cannot be written: " + done.error().text());
+  failed_ = !done;
 }
 
 }  // namespace coracle::auth

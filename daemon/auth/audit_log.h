@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Audit log: events as JSON lines in a file of bounded size. A full file is renamed to <path>.1 and so on, and the oldest one is
-// deleted. Writes are not synced, to spare the SD card. Thread-safe. Source: Kubernetes "Auditing", log backend; audit.k8s.io/v1
-// Event.
+// deleted. Writes are not synced, to spare the SD card. A request goes on when its line is in the file (Kubernetes' mode
+// "blocking"), and requests that come meanwhile share the next write:
+//   write ──▶ queue ──▶ leader: all queued lines ▸ rotate ▸ one write ──▶ wakes them; one that came meanwhile is the next leader
+// So no lock is held while the card is slow. Thread-safe. Source: Kubernetes "Auditing", log backend; audit.k8s.io/v1 Event.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "daemon/auth/audit_policy.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/guarded.h"
+#include "runtime/base/wait_once.h"
 
 namespace coracle::auth {
 
@@ -26,23 +31,32 @@ class AuditLog {
  public:
   // Errors: of opening the file.
   static Result<std::unique_ptr<AuditLog>> open(AuditSettings settings);
-  // Writes a line. If that fails, the line is lost, and the first such error is logged; requests are not affected. Blocks for
-  // file I/O.
+  // Writes a line, after all that were queued before. If that fails, the line is lost, and the first such error is logged;
+  // requests are not affected. Blocks for file I/O.
   void write(std::string_view line);
 
  private:
   explicit AuditLog(AuditSettings settings) : settings_(std::move(settings)) {}
-  struct File {
-    Fd fd;
-    size_t size = 0;
-    bool failed = false;
+  struct Waiting {  // one caller of write()
+    std::string_view line;
+    bool leads = false;  // when it wakes: it is the leader now
+    WaitOnce woken;
   };
-  Result<void> begin(File& file) const;
-  Result<void> turn_over(File& file) const;
+  struct Queue {
+    std::vector<Waiting*> waiting;
+    bool led = false;  // there is a leader
+  };
+  void put(const std::vector<Waiting*>& group);
+  Result<void> begin();
+  Result<void> rotate();
   const AuditSettings settings_;
   std::string name_;
   Fd dir_;
-  Guarded<File> file_;
+  Guarded<Queue> queue_;
+  // Of the leader:
+  Fd file_;
+  size_t size_ = 0;
+  bool failed_ = false;
 };
 
 // The audit data of one request; filled in while it is processed.

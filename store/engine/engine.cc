@@ -8,8 +8,6 @@
 // leader at a time, so memory, watchers and disk see the same sequence of revisions.
 #include "store/engine/engine.h"
 
-#include <semaphore.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -21,6 +19,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
+#include "runtime/base/wait_once.h"
 #include "store/engine/broadcaster.h"
 #include "store/engine/continue_token.h"
 #include "store/engine/disk.h"
@@ -41,30 +40,13 @@ constexpr Revision kReservedAhead = 1 << 20;
 // distance, so that the next start, which continues from the mark, does not reach these revisions.
 constexpr Revision kUnmarkedMin = Revision(1) << 24, kUnmarkedMax = Revision(1) << 36;
 
-// One thread waits once for another. Not std::atomic's wait, which spins before it sleeps: the leader needs the processor.
-class CommitWaiter {
- public:
-  CommitWaiter() { ::sem_init(&given_, 0, 0); }
-  ~CommitWaiter() { ::sem_destroy(&given_); }
-  CommitWaiter(const CommitWaiter&) = delete;
-  CommitWaiter& operator=(const CommitWaiter&) = delete;
-  void wait() {
-    while (::sem_wait(&given_) != 0) {
-    }  // interrupted by a signal
-  }
-  void give() { ::sem_post(&given_); }
-
- private:
-  sem_t given_;
-};
-
 struct Ticket {  // a queued writer
   std::vector<Prepared> writes;
   Durability durability = Durability::durable;
   bool flush = false;
   std::function<void()> task;  // instead of writes: work that needs the leader's state
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
-  CommitWaiter served;  // after it is given, the ticket may be destroyed
+  WaitOnce served;  // after it is given, the ticket may be destroyed
 };
 
 struct Line {

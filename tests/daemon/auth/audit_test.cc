@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit policy and its log: which requests are logged, in which detail, and that the files stay within their limit.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "daemon/auth/audit_log.h"
 #include "runtime/sys/file.h"
@@ -130,6 +138,77 @@ TEST(AuditLog, keeps_within_its_bound) {
   EXPECT_NE(MUST(sys::read_file(file)).find("after a restart"), std::string::npos);
   EXPECT_TRUE(AuditLog::open({"", dir + "/new/audit.log", 1000, 2}));
   EXPECT_FALSE(AuditLog::open({"", file + "/audit.log", 1000, 2})) << "a file is no directory";
+  std::filesystem::remove_all(dir);
+}
+
+// The number of write calls of this process.
+size_t write_calls() {
+  std::string text = MUST(sys::read_file("/proc/self/io"));
+  return std::stoul(text.substr(text.find("syscw: ") + 7));
+}
+
+TEST(AuditLog, requests_share_writes_while_the_card_is_slow) {
+  constexpr size_t kThreads = 32, kPipeBytes = 4096;
+  char name[] = "/tmp/coracle-audit-XXXXXX";
+  std::string dir = ::mkdtemp(name), file = dir + "/audit.log";
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // blocks its writers until somebody reads
+  Fd reader(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_GE(::fcntl(reader.get(), F_SETPIPE_SZ, int(kPipeBytes)), 0);
+  auto log = MUST(AuditLog::open({"", file, 10u << 20, 2}));
+  const size_t before = write_calls();
+  std::atomic<size_t> started = 0, over = 0;
+  std::string text;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t t = 0; t < kThreads; t++)
+      threads.emplace_back([&, t] {
+        started++;
+        log->write("line of " + std::to_string(t) + " " + std::string(kPipeBytes, '.'));
+        over++;
+      });
+    int waiting = 0;  // bytes in the pipe
+    while (started < kThreads || waiting < int(kPipeBytes)) ASSERT_EQ(::ioctl(reader.get(), FIONREAD, &waiting), 0);
+    EXPECT_EQ(over, 0u) << "a request waits until its line is in the file";
+    char bytes[kPipeBytes];
+    while (std::ranges::count(text, '\n') < ptrdiff_t(kThreads)) {
+      ssize_t count = ::read(reader.get(), bytes, sizeof bytes);
+      ASSERT_GT(count, 0);
+      text.append(bytes, size_t(count));
+    }
+  }
+  EXPECT_EQ(over, kThreads);
+  for (size_t t = 0; t < kThreads; t++) EXPECT_NE(text.find("line of " + std::to_string(t) + " "), std::string::npos) << t;
+  EXPECT_LT(write_calls() - before, kThreads / 2);
+  std::filesystem::remove_all(dir);
+}
+
+TEST(AuditLog, loses_and_tears_no_line_while_it_rotates) {
+  constexpr int kThreads = 8, kEach = 200, kFiles = 500;
+  constexpr size_t kBytesMax = 1000;
+  char name[] = "/tmp/coracle-audit-XXXXXX";
+  std::string dir = ::mkdtemp(name), file = dir + "/audit.log";
+  {
+    auto log = MUST(AuditLog::open({"", file, kBytesMax, kFiles}));
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; t++)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kEach; i++) log->write(std::to_string(t) + " " + std::to_string(i) + " end of a line with some text");
+      });
+  }
+  std::vector<int> next(kThreads);     // of each thread
+  for (int i = kFiles; i >= 0; i--) {  // the oldest first
+    std::string path = i ? file + "." + std::to_string(i) : file;
+    if (!std::filesystem::exists(path)) continue;
+    EXPECT_LE(std::filesystem::file_size(path), kBytesMax);
+    std::ifstream in(path);
+    int thread = 0, number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ASSERT_EQ(std::sscanf(line.c_str(), "%d %d end of a line with some text", &thread, &number), 2) << line;
+      ASSERT_TRUE(line.ends_with("some text")) << line;
+      EXPECT_EQ(number, next.at(size_t(thread))++) << "of thread " << thread;
+    }
+  }
+  for (int count : next) EXPECT_EQ(count, kEach);
   std::filesystem::remove_all(dir);
 }
 
