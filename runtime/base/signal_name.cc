@@ -11,10 +11,21 @@
 #include "runtime/base/text.h"
 
 namespace coracle {
+namespace {
+
+std::string upper_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c -= 'a' - 'A';
+  return out;
+}
+
+}  // namespace
 
 std::optional<int> signal_number(std::string_view name) {
   if (auto number = parse_number<int>(name)) return *number > 0 && *number < NSIG ? number : std::nullopt;
-  const std::string_view bare = name.starts_with("SIG") ? name.substr(3) : name;
+  const std::string upper = upper_case(name);
+  const std::string_view bare = std::string_view(upper).substr(upper.starts_with("SIG") ? 3 : 0);
   for (int i = 1; i < NSIG; ++i) {
     const char* abbreviation = ::sigabbrev_np(i);
     if (abbreviation && bare == abbreviation) return i;

@@ -7,7 +7,7 @@
 
 namespace coracle {
 
-// Accepts "SIGTERM", "TERM", "15", "RTMIN+3". Returns nothing for any other text.
+// Accepts "SIGTERM", "TERM", "15", "RTMIN+3", in any case of letters. Returns nothing for any other text.
 std::optional<int> signal_number(std::string_view name);
 
 }  // namespace coracle

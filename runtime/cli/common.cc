@@ -143,6 +143,23 @@ Result<void> print(const std::string& text) {
   return {};
 }
 
+namespace {
+
+// A cgroup that is gone may have left its scope, and its counterparts in cgroup v1.
+Result<void> remove_cgroup(cgroup::Container& cgroup) {
+  if (cgroup.exists()) {
+    TRY(cgroup.kill());
+    return cgroup.remove(kKillTimeout);
+  }
+  if (cgroup.record().path.empty()) return {};
+  auto removed = cgroup.remove(kKillTimeout);
+  if (!removed && cgroup.record().unit.empty()) return removed;
+  if (!removed) warn(removed.error().text());  // nothing runs in it any more
+  return {};
+}
+
+}  // namespace
+
 Result<void> destroy(const Containers& containers, Container& container) {
   auto pidfd = container.pidfd();
   if (!pidfd && pidfd.error().code() != Code::not_found) return pidfd.take_error();
@@ -153,8 +170,7 @@ Result<void> destroy(const Containers& containers, Container& container) {
   }
   auto cgroup = container.find_cgroup();
   if (!cgroup && cgroup.error().code() != Code::not_found) return cgroup.take_error();
-  if (cgroup && cgroup->exists()) TRY(cgroup->kill());
-  if (cgroup && (cgroup->exists() || cgroup->has_v1())) TRY(cgroup->remove(kKillTimeout));
+  if (cgroup) TRY(remove_cgroup(*cgroup));
   if (!container.saved().has_mount_namespace) TRY(sys::detach_below(container.saved().rootfs));
   TRY(containers.remove(container.saved().id));
   run_late_hooks(container.saved().hooks.poststop, "poststop", container.state(Status::stopped));

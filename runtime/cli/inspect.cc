@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/log.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/oci/parse.h"
 #include "runtime/sys/file.h"
@@ -106,9 +107,9 @@ Result<int> list(const Options& options) {
   for (const std::string& id : ids) {
     auto container = containers.find(id);
     if (!container && container.error().code() == Code::not_found) continue;  // just deleted
-    if (!container) return container.take_error();
-    json::object row = TRY(row_of(*container));
-    rows.push_back(std::move(row));
+    auto row = container ? row_of(*container) : Result<json::object>(container.take_error());
+    if (row) rows.push_back(std::move(*row));
+    else warn("container " + id + ": " + row.error().text());  // the others are listed
   }
   if (options.quiet) {
     TRY(print(ids.empty() ? "" : join(ids, "\n") + "\n"));
@@ -160,7 +161,8 @@ Result<int> ps(const Options& options) {
 Result<int> events(const Options& options) {
   Containers containers = TRY(open_containers(options));
   Container container = TRY(containers.find(options.id));
-  cgroup::Container cgroup = TRY(container.find_cgroup());
+  const Alive alive = TRY(container.alive());
+  const cgroup::Container& cgroup = alive.cgroup;
   if (options.stats) {
     TRY(print_stats(cgroup, options.id));
     return 0;

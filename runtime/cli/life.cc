@@ -33,8 +33,15 @@ Result<Container> find_to_change(const Options& options) {
   return containers.find_to_change(options.id);
 }
 
+// Does nothing if there are none. Without a cgroup only the first process is known.
 Result<void> signal_all(const Container& container, int signal) {
   cgroup::Container cgroup = TRY(container.find_cgroup());
+  if (!cgroup.exists() && !cgroup.record().path.empty()) return {};
+  if (!cgroup.exists()) {
+    auto pidfd = container.pidfd();
+    if (pidfd) (void)sys::send_signal(*pidfd, signal);  // it may have ended
+    return {};
+  }
   if (signal == SIGKILL) return cgroup.kill();
   auto pids = TRY(cgroup.pids());
   for (int pid : pids) {
@@ -145,7 +152,7 @@ Result<int> start(const Options& options) {
 }
 
 Result<int> kill(const Options& options) {
-  auto number = signal_number(options.signal);
+  auto number = options.signal == "0" ? std::optional(0) : signal_number(options.signal);  // 0: is there somebody to signal?
   if (!number) return Error(Code::invalid, "unknown signal " + coracle::quoted(options.signal));
   Container container = TRY(find_to_change(options));
   if (options.all) {

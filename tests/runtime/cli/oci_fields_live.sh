@@ -412,6 +412,11 @@ expect "the version says which specification, as the features do" \
 config 'sleep 1000' 'c["linux"]["personality"] = {"domain": "LINUX32"}'
 run run -d --bundle "$work/b" x
 expect "exec has the personality of its container" i686 "$(run exec x uname -m)"
+mkdir "$work/root/broken"
+echo '{' > "$work/root/broken/state.json"
+expect "a container that cannot be read does not hide the others" "0 x running yes" \
+  "$(run list -f json > "$work/list" 2> "$work/said"; echo "$? $(python3 -c 'import json, sys; print(*[s for c in json.load(open(sys.argv[1])) for s in (c["id"], c["status"])])' "$work/list") $(grep -q '^coracle-oci: container broken: ' "$work/said" && echo yes)")"
+rm -r "$work/root/broken"
 echo '{"args": ["sh", "-c", "echo $HOME $(id -u)"], "cwd": "/", "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}}' > "$work/process.json"
 expect "a process that is given has the home of its user" "/there 0" "$(run exec --process "$work/process.json" x)"
 sed -i 's/"uid": 0/"uid": 9/' "$work/process.json"
@@ -440,6 +445,35 @@ run exec x true 2>/dev/null
 expect "exec refuses a paused one" 1 $?
 run resume x
 expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
+# The scope of a container whose cgroup is gone is stopped all the same.
+config 'exec sleep 1000'
+"$oci" --cgroup-manager disabled --root "$work/root" run -d --bundle "$work/b" scoped < /dev/null > /dev/null
+run kill scoped KILL
+for _ in $(seq 100); do run state scoped | grep -q stopped && break; sleep 0.05; done
+sed -i 's|"cgroup":{[^}]*}|"cgroup":{"manager":"systemd","path":"/coracle-gone/container","unit":"coracle-gone.scope","user":true}|' "$work/root/scoped/state.json"
+cat > "$work/systemd.py" <<'P'
+# Stands where a user's systemd does, and prints which of its methods was called for which scope. It answers nothing.
+import os, re, socket, sys
+os.makedirs(f"{sys.argv[1]}/systemd")
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+listener.bind(f"{sys.argv[1]}/systemd/private")
+listener.listen(1)
+print("listens", flush=True)
+connection, _ = listener.accept()
+connection.recv(1000)
+connection.send(b"DATA\r\nOK 0123456789abcdef0123456789abcdef\r\n")
+heard = b""
+while b".scope" not in heard: heard += connection.recv(1000)
+print(*(found.decode() for found in re.findall(rb"StopUnit|[a-z-]+\.scope", heard)), flush=True)
+P
+python3 "$work/systemd.py" "$work/user" > "$work/heard" &
+listens=$!
+for _ in $(seq 100); do grep -q listens "$work/heard" && break; sleep 0.05; done
+XDG_RUNTIME_DIR=$work/user timeout 20 "$oci" --root "$work/root" delete scoped 2> "$work/said"
+code=$?
+kill $listens 2> /dev/null
+wait $listens 2> /dev/null
+expect "a scope whose cgroup is gone is stopped" "0 listens StopUnit coracle-gone.scope" "$code $(echo $(cat "$work/heard"))"
 run checkpoint x 2>/dev/null
 expect "checkpoint is refused" 1 $?
 timeout 10 "$oci" --root "$work/root" events --interval 50ms x > "$work/events" &
@@ -449,6 +483,8 @@ wait $! 2> /dev/null
 expect "statistics come by the interval" yes "$([ "$(grep -c '"type":"stats"' "$work/events")" -gt 1 ] && echo yes)"
 expect "an interval is a duration" 'coracle-oci: --interval "soon" is not a duration like 5s' "$(run events --interval soon x 2>&1)"
 expect "of a flag that stands twice the last counts" "running" "$(run --root /no/such --root "$work/root" state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
+expect "a signal has a number or a name, in any case" "" "$(for signal in 0 28 WINCH SIGWINCH sigwinch Winch 64 RTMAX-1 sigrtmax; do run kill x "$signal" 2>&1; done)"
+expect "and nothing else" 'coracle-oci: unknown signal "SIGNONE"' "$(run kill x SIGNONE 2>&1)"
 expect "a limit is a number" 'coracle-oci: --memory "64 elephants" is not a number' "$(run update --memory '64 elephants' x 2>&1)"
 for each in 64x 5ib 1e -5 1.5.5 k; do
   expect "a limit is a number: $each is none" "coracle-oci: --memory \"$each\" is not a number" "$(run update --memory=$each x 2>&1)"
@@ -456,5 +492,10 @@ done
 expect "a log that cannot be opened is an error" "coracle-oci: --log: open /no/such/log: No such file or directory" "$(run --log /no/such/log state x 2>&1)"
 run --log "$work/log.json" --log-format json delete x 2>/dev/null
 expect "the log says why, as JSON" error "$(python3 -c 'import json,sys; print(json.loads(open(sys.argv[1]).read().splitlines()[-1])["level"])' "$work/log.json")"
+run kill x KILL
+for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
+expect "all processes of one that has ended are none" 0 "$(run kill --all x KILL 2>&1; echo "$?")"
+expect "it is not killed alone" 'coracle-oci: container "x" is stopped, not running' "$(run kill x KILL 2>&1)"
+expect "it has no events" 'coracle-oci: container "x" is stopped, not running' "$(run events --stats x 2>&1)"
 run delete --force x
 exit $failed

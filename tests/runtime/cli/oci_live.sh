@@ -90,6 +90,9 @@ set_args '["cat", "/proc/self/status"]'
 out=$(trap '' PIPE HUP; run run --bundle "$work/b" deaf)
 expect "signals that the caller ignores are heard" "SigIgn: 0000000000000000" "$(echo "$out" | grep SigIgn | tr '\t' ' ')"
 
+out=$(python3 -c 'import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals()); os.execv(sys.argv[1], sys.argv[1:])' "$oci" --root "$work/root" run --bundle "$work/b" deaf)
+expect "and those that it blocks" "SigBlk: 0000000000000000" "$(echo "$out" | grep SigBlk | tr '\t' ' ')"
+
 set_args '["no-such-program"]'
 out=$(run run --bundle "$work/b" four 2>&1)
 expect "a missing program fails" 1 $?
