@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/base/result.h"
+#include "runtime/cli/notify.h"
 #include "runtime/cli/options.h"
 #include "runtime/cli/state.h"
 #include "runtime/container/plan.h"
@@ -61,7 +62,8 @@ Result<void> print(const std::string& text);  // to standard output, flushed
 // Kills the remaining processes, removes cgroup and state, and runs the poststop hooks.
 Result<void> destroy(const Containers& containers, Container& container);
 Result<Fd> block_signals();  // all that can be forwarded; call before anything else is started
-// Waits for a child of ours, forwards signals and connects its terminal, if any, to ours. Returns its exit code.
-Result<int> run_foreground(const Fd& pidfd, const Fd& signals, Fd terminal);
+// Waits for a child of ours, forwards signals and connects its terminal, if any, to ours. Returns its exit code. `relay`: passes
+// its readiness on; null: nobody waits for it.
+Result<int> run_foreground(const Fd& pidfd, const Fd& signals, Fd terminal, const NotifyRelay* relay = nullptr);
 
 }  // namespace coracle::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See commands.h.
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include <cstdio>
 #include <set>
@@ -186,16 +187,28 @@ Result<Fd> block_signals() {
   return sys::make_signalfd(all);
 }
 
-Result<int> run_foreground(const Fd& pidfd, const Fd& signals, Fd terminal) {
+Result<int> run_foreground(const Fd& pidfd, const Fd& signals, Fd terminal, const NotifyRelay* relay) {
   std::optional<TerminalBridge> bridge;
+  Fd both;  // readable when one of the signals or the relay is
+  if (relay) {
+    both = TRY(sys::make_epoll());
+    TRY(sys::epoll_add(both, signals, EPOLLIN, 0));
+    TRY(sys::epoll_add(both, relay->fd(), EPOLLIN, 0));
+  }
   if (terminal) {
     TerminalBridge joined = TRY(TerminalBridge::join(std::move(terminal)));
     bridge.emplace(std::move(joined));
   }
   bool is_joined = bridge.has_value();
   while (true) {
-    if (is_joined) is_joined = TRY(bridge->copy(pidfd, signals));
-    else TRY(sys::wait_any({pidfd.get(), signals.get(), -1, -1}));
+    const Fd& events = relay ? both : signals;
+    if (is_joined) is_joined = TRY(bridge->copy(pidfd, events));
+    else TRY(sys::wait_any({pidfd.get(), events.get(), -1, -1}));
+    if (relay) {
+      auto passed = relay->pass_on(sys::own_pid());  // we are the service's process
+      if (!passed) warn(passed.error().text());      // its process goes on
+      if (!passed || *passed) relay = nullptr;
+    }
     bool has_ended = TRY(sys::wait_readable(pidfd, std::chrono::milliseconds(0)));
     if (has_ended) return sys::wait_for_exit(pidfd);
     while (auto signal = sys::read_signal(signals)) {

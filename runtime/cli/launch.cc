@@ -12,6 +12,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/hooks.h"
 #include "runtime/cli/log.h"
+#include "runtime/cli/notify.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/container/direct_launch.h"
 #include "runtime/container/explain.h"
@@ -73,6 +74,7 @@ class Maker {
   Containers& containers() { return *containers_; }
   DirectLaunch& launch() { return *launch_; }
   Fd take_terminal() { return std::move(terminal_); }
+  const std::optional<NotifyRelay>& relay() const { return relay_; }  // set if its readiness is to be passed on
   const oci::Spec& spec() const { return spec_; }
 
  private:
@@ -94,6 +96,8 @@ class Maker {
     TRY(leave_privilege_behind(spec_));
     set_home(spec_.process, sys::open_directory(spec_.root.path));
     pass_sockets();
+    TRY(add_notify_socket(spec_, *container_));
+    if (!holds_) relay_ = TRY(NotifyRelay::open(*container_));
     own_ = TRY(runtime::launcher_info());
     sandbox_info_ = sandbox_info_of(spec_);
     namespaces_ = TRY(runtime::plan_namespaces(spec_, sandbox_info_));
@@ -300,6 +304,7 @@ class Maker {
   cgroup::Container cgroup_;
   std::vector<std::string> mounts_;
   std::optional<DirectLaunch> launch_;
+  std::optional<NotifyRelay> relay_;
   Fd terminal_;
 };
 
@@ -323,9 +328,13 @@ Result<int> run(const Options& options) {
     if (!gone) warn("stop the container: " + gone.error().text());
     return ran.take_error();
   }
-  if (options.detach) return 0;
   container.unlock();
-  int code = TRY(run_foreground(maker.launch().pidfd(), signals, maker.take_terminal()));
+  if (options.detach) {
+    if (maker.relay()) TRY(maker.relay()->wait(maker.launch().pidfd(), maker.launch().pid()));
+    return 0;
+  }
+  const NotifyRelay* relay = maker.relay() ? &*maker.relay() : nullptr;
+  int code = TRY(run_foreground(maker.launch().pidfd(), signals, maker.take_terminal(), relay));
   if (!options.keep) TRY(destroy(maker.containers(), container));
   return code;
 }

@@ -10,6 +10,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/hooks.h"
 #include "runtime/cli/log.h"
+#include "runtime/cli/notify.h"
 #include "runtime/container/direct_launch.h"
 #include "runtime/container/explain.h"
 #include "runtime/oci/parse.h"
@@ -119,6 +120,15 @@ Result<oci::Resources> changed_resources(const Options& options, const oci::Reso
   return std::move(changed.linux_.resources);
 }
 
+// Others can change the container meanwhile.
+Result<void> wait_until_ready(Container& container, const NotifyRelay& relay) {
+  container.unlock();
+  auto process = container.pidfd();
+  if (!process && process.error().code() == Code::not_found) return {};  // it has ended
+  Fd pidfd = TRY(std::move(process));
+  return relay.wait(pidfd, container.saved().pid);
+}
+
 }  // namespace
 
 Result<int> start(const Options& options) {
@@ -126,6 +136,7 @@ Result<int> start(const Options& options) {
   Container container = TRY(containers.find_to_change(options.id));
   Status status = TRY(container.status());
   if (status != Status::created) return not_in(container, status, "created");
+  auto relay = TRY(NotifyRelay::open(container));
   // Removes the status created, whatever the result; if nobody could be reached, start can be repeated.
   TRY(sys::rename_at(container.directory(), kStartSocket, container.directory(), kUsedSocket));
   auto reached = runtime::start_held(container.directory(), kUsedSocket);
@@ -144,7 +155,10 @@ Result<int> start(const Options& options) {
     return 0;
   }
   auto ran = run_hooks(container.saved().hooks.poststart, "poststart", container.state(Status::running));
-  if (ran) return 0;
+  if (ran) {
+    if (relay) TRY(wait_until_ready(container, *relay));
+    return 0;
+  }
   // "MUST generate an error, stop the container, and continue the lifecycle at step 12", its deletion: runtime.md, since 1.3.
   auto gone = destroy(containers, container);
   if (!gone) warn("stop the container: " + gone.error().text());

@@ -11,8 +11,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstring>
 
+#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::sys {
@@ -189,6 +191,31 @@ Result<Fd> connect_unix(const Fd& dir, const std::string& name) {
   sockaddr_un address = TRY(unix_address(dir, name));
   if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0)
     return Error::from_errno("connect to " + name);
+  return socket;
+}
+
+Result<Fd> bind_datagram(const Fd& dir, const std::string& name) {
+  Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return Error::from_errno("unix socket");
+  sockaddr_un address = TRY(unix_address(dir, name));
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0)
+    return Error::from_errno("bind socket " + name);
+  if (::fchmodat(dir.get(), name.c_str(), 0777, 0) < 0) return Error::from_errno("set mode of socket " + name);
+  return socket;
+}
+
+Result<Fd> connect_datagram(const std::string& address) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  if (address.empty() || address.size() >= sizeof to.sun_path) return Error(Code::invalid, "no socket " + quoted(address));
+  std::memcpy(to.sun_path, address.data(), address.size());
+  const bool is_name = address[0] == '@';
+  if (is_name) to.sun_path[0] = 0;
+  Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return Error::from_errno("unix socket");
+  const size_t size = offsetof(sockaddr_un, sun_path) + address.size() + (is_name ? 0 : 1);
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), socklen_t(size)) < 0)
+    return Error::from_errno("connect to " + address);
   return socket;
 }
 

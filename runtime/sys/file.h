@@ -162,6 +162,11 @@ Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds
 Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode);
 Result<void> listen_unix(const Fd& socket);
 Result<Fd> connect_unix(const Fd& dir, const std::string& name);  // Errors: not_found; unavailable if nobody listens
+// A datagram socket bound to `name` in `dir`, to which everybody who reaches the directory may send. Errors: conflict if the name
+// exists.
+Result<Fd> bind_datagram(const Fd& dir, const std::string& name);
+// Connected to a path, or to a name of the network namespace if it begins with "@", as NOTIFY_SOCKET has them: sd_notify(3).
+Result<Fd> connect_datagram(const std::string& address);
 struct PeerCredentials {
   int pid = 0;
   uint32_t uid = 0, gid = 0;

@@ -242,6 +242,53 @@ expect "those of another process are not" "none none 0 1 2 3" "$(LISTEN_FDS=20 L
 expect "one that is not there is told" "coracle-oci: LISTEN_FDS: descriptor 3 is not open" \
   "$(sh -c 'LISTEN_FDS=20 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
 
+# A service manager that waits for readiness: start, run in the background and run in the foreground pass it on, and nothing else.
+cat > "$work/notify.py" <<'P'
+# notify.py SOCKET PID_FILE COMMAND…: the manager listens at SOCKET. The process sends two messages by its own socket.
+import array, os, socket, subprocess, sys, time
+where, pid_file, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(where)
+manager.settimeout(30)
+started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "NOTIFY_SOCKET": where})
+while not (os.path.exists(pid_file) and open(pid_file).read()): time.sleep(0.02)
+pid = open(pid_file).read()
+process = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for _ in range(500):  # start binds it
+    try: process.connect(f"/proc/{pid}/root/run/notify/notify.sock"); break
+    except OSError: time.sleep(0.02)
+process.send(b"STATUS=begins")
+process.send(b"STATUS=stands\nREADY=1")
+main, _, _, _ = manager.recvmsg(4096)
+barrier, control, _, _ = manager.recvmsg(4096, socket.CMSG_SPACE(4))
+waits = started.poll() is None  # until the barrier's descriptor is closed
+os.close(array.array("i", control[0][2])[0])
+who = {pid: "container", str(started.pid): "runtime"}
+name = main.decode().split("\n")[0].removeprefix("MAINPID=")
+has_variable = b"NOTIFY_SOCKET=/run/notify/notify.sock" in open(f"/proc/{pid}/environ", "rb").read().split(b"\0")
+print(who.get(name, name), main.decode().split("\n")[1:], barrier.decode(), "waits" if waits else "is gone", has_variable)
+if who.get(name) == "runtime": os.kill(int(pid), 9)
+print(started.wait(30))
+P
+config 'exec sleep 1000'
+NOTIFY_SOCKET=$work/manager run create --pid-file "$work/pid" --bundle "$work/b" x < /dev/null > /dev/null
+expect "readiness goes on by start" "container ['READY=1', ''] BARRIER=1 waits True
+0" "$(python3 "$work/notify.py" "$work/manager" "$work/pid" "$oci" --root "$work/root" start x)"
+run delete --force x
+rm -f "$work/manager" "$work/pid"
+expect "by run in the background" "container ['READY=1', ''] BARRIER=1 waits True
+0" "$(python3 "$work/notify.py" "$work/manager" "$work/pid" "$oci" --root "$work/root" run -d --pid-file "$work/pid" --bundle "$work/b" x)"
+run delete --force x
+rm -f "$work/manager" "$work/pid"
+expect "by run in the foreground" "runtime ['READY=1', ''] BARRIER=1 waits True
+137" "$(python3 "$work/notify.py" "$work/manager" "$work/pid" "$oci" --root "$work/root" run --pid-file "$work/pid" --bundle "$work/b" x)"
+rm -f "$work/manager" "$work/pid"
+config 'echo ${NOTIFY_SOCKET:-none}'
+expect "a process that ends without readiness ends the wait" "0 " \
+  "$(NOTIFY_SOCKET=$work/manager timeout 20 "$oci" --root "$work/root" run -d --bundle "$work/b" x < /dev/null 2> "$work/said" > /dev/null; echo "$? $(cat "$work/said")")"
+run delete --force x
+see "without a manager there is no socket" none 'echo ${NOTIFY_SOCKET:-none}'
+
 # ---- network devices, and seccomp notification ----
 if command -v ip >/dev/null && unshare -n true 2>/dev/null; then
   config 'ip -o -4 addr show dev eth7 | head -c 40 | grep -o "[0-9.]*/24"; ip link show v0 2>&1 | head -n 1' 'c["linux"]["netDevices"] = {"v0": {"name": "eth7"}}'
