@@ -118,7 +118,7 @@ void finish_root(Child& child) noexcept {
     tell(child, Note::gate, -1, Stage::gate);
     wait_for_go(child);
   }
-  run_hooks(child, child.header().create_hooks, Stage::create_hook);
+  run_create_hooks(child);
   enter_root(child);
 }
 
@@ -194,7 +194,7 @@ void run_child(const Launch& launch) noexcept {
   join_user_namespace(child);
   confine(child);
   wait_if_held(child);
-  run_hooks(child, child.header().start_hooks, Stage::start_hook);
+  run_start_hooks(child);
   if (child.has(kPlanHostTree)) tell(child, Note::executing, -1, Stage::exec);
   execute(child);
 }

@@ -63,8 +63,9 @@ void make_file_system(Child& child) noexcept;  // root, mounts, devices, links
 void have_proc(Child& child) noexcept;         // opens a procfs if a later step needs it and no mount provided it
 void leave_proc(Child& child) noexcept;
 void make_working_directory(const Child& child) noexcept;
-void restrict_file_system(Child& child) noexcept;  // masks, read-only paths
-void enter_root(Child& child) noexcept;            // pivot: nothing else is reachable afterwards
+void restrict_file_system(Child& child) noexcept;              // masks, read-only paths
+void make_file_systems_readonly(const Child& child) noexcept;  // those that were kept writable until they are complete; once
+void enter_root(Child& child) noexcept;                        // pivot: nothing else is reachable afterwards
 void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept;
 // Sets the file system ids to the container's root, so that it owns what is created in its tree, also if it is another user of
 // the host.
@@ -79,7 +80,8 @@ void open_terminal(Child& child) noexcept;       // in the container's devpts; t
 void take_streams(const Child& child) noexcept;  // 0, 1, 2
 
 // hooks.cc
-void run_hooks(const Child& child, Range hooks, Stage stage) noexcept;
+void run_create_hooks(Child& child) noexcept;  // with a user namespace, from here on its mount namespace is the container's
+void run_start_hooks(const Child& child) noexcept;
 
 // confine.cc: the security depends on the order
 void set_labels(const Child& child) noexcept;  // and the OOM score: what is told through the procfs. It holds from the exec on

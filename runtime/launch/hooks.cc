@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks that run in the container's namespaces. createContainer hooks run before the root is entered, in the bundle, so their
-// paths are the host's. startContainer hooks run last, as confined as the container's process. They run one after the other, each
+// paths are the host's; with a user namespace they are its root. startContainer hooks run last, as confined as the container's
+// process. They run one after the other, each
 // with the container's state as standard input. The first failure ends the container, and the hook's output becomes part of the
 // error. Source: runtime-spec config.md "POSIX-platform Hooks".
 #include "runtime/launch/child.h"
@@ -20,13 +21,13 @@ size_t write_number(char* to, unsigned value) noexcept {
 }
 
 // The state in a memfd: a hook that does not read it blocks nothing.
-int state_file(const Child& child, Stage stage, int at) noexcept {
+int state_file(const Child& child, int pid, Stage stage, int at) noexcept {
   const Plan& plan = child.header();
   const char* head = child.text(stage == Stage::create_hook ? plan.create_state : plan.start_state);
   const char* tail = child.text(plan.state_tail);
   int fd = must(child, stage, k_memfd("coracle-state"), at);
   char digits[12];
-  size_t n = write_number(digits, unsigned(k_getpid()));  // as the container sees it, whose namespaces the hook runs in
+  size_t n = write_number(digits, unsigned(pid));
   must(child, stage, int(k_write(fd, head, length(head))), at);
   must(child, stage, int(k_write(fd, digits, n)), at);
   must(child, stage, int(k_write(fd, tail, length(tail))), at);
@@ -67,16 +68,17 @@ bool wait_within(int pidfd, uint32_t seconds) noexcept {
   return false;
 }
 
-void run_hook(const Child& child, const HookStep& step, Stage stage, int at) noexcept {
-  int state = state_file(child, stage, at);
+// `pid`: of the container's process, as the container sees it, whose namespaces the hook runs in.
+void run_hook(const Child& child, const HookStep& step, int pid, Stage stage, int at) noexcept {
+  int state = state_file(child, pid, stage, at);
   int said = must(child, stage, k_memfd("coracle-hook"), at);
   int pidfd = -1;
-  int pid = must(child, stage, clone_for_hook(&pidfd), at);
-  if (pid == 0) become_hook(child, step, state, said, stage, at);
+  int hook = must(child, stage, clone_for_hook(&pidfd), at);
+  if (hook == 0) become_hook(child, step, state, said, stage, at);
   k_close(state);
   bool in_time = wait_within(pidfd, step.timeout_seconds);
   int status = 0;
-  must(child, stage, k_wait4(pid, &status, 0), at);
+  must(child, stage, k_wait4(hook, &status, 0), at);
   k_close(pidfd);
   if (!in_time || status != 0) tell(child, Note::said, said, stage);
   k_close(said);
@@ -85,11 +87,81 @@ void run_hook(const Child& child, const HookStep& step, Stage stage, int at) noe
   if (int code = status >> 8 & 0xff) fail(child, stage, -code, at);
 }
 
+void run_hooks(const Child& child, Range hooks, int pid, Stage stage) noexcept {
+  const HookStep* steps = child.items<HookStep>(hooks);
+  for (uint32_t i = 0; i < hooks.count; ++i) run_hook(child, steps[i], pid, stage, int(i));
+}
+
+// The root where it stands in this process's tree.
+const char* root_place(const Child& child) noexcept {
+  const char* place = child.text(child.header().root_path);
+  return place ? place : "/";
+}
+
+bool is_told(int socket) noexcept {
+  char go = 0;
+  return k_read(socket, &go, sizeof go) == long(sizeof go);
+}
+
+void let_go(const Child& child, int socket) noexcept { must(child, Stage::create_hook, int(k_write(socket, &kGo, sizeof kGo))); }
+
+// Becomes root of the container's user namespace, with mounts that belong to it.
+//   this process                      the container's
+//   joins, unshares, "ready"   ──▶    enters its mount namespace, while there is somebody to enter
+//   runs the hooks             ◀──    "go"
+[[noreturn]] void be_hooks_parent(const Child& child, int user, int pid, int socket) noexcept {
+  must(child, Stage::user_namespace, k_setns(user, CLONE_NEWUSER));
+  if (child.has(kPlanUnshareMounts)) {
+    must(child, Stage::user_namespace, k_unshare(CLONE_NEWNS));
+    // All its mounts are locked now. pivot_root needs one that is not: the root is bound on itself. Only the host's user may
+    // reach its path, so this comes before the change of users.
+    int tree = must(child, Stage::root, k_open_tree(-100, root_place(child), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtRecursive));
+    must(child, Stage::root, k_move_mount(tree, "", -100, root_place(child), MOVE_MOUNT_F_EMPTY_PATH));
+    k_close(tree);
+  }
+  if (!child.has(kPlanKeepGroups)) must(child, Stage::user_namespace, k_setgroups(0, nullptr));
+  must(child, Stage::user_namespace, k_setresgid(0));
+  must(child, Stage::user_namespace, k_setresuid(0));
+  let_go(child, socket);
+  if (!is_told(socket)) k_exit(127);
+  run_hooks(child, child.header().create_hooks, pid, Stage::create_hook);
+  k_exit(0);
+}
+
 }  // namespace
 
-void run_hooks(const Child& child, Range hooks, Stage stage) noexcept {
-  const HookStep* steps = child.items<HookStep>(hooks);
-  for (uint32_t i = 0; i < hooks.count; ++i) run_hook(child, steps[i], stage, int(i));
+void run_start_hooks(const Child& child) noexcept { run_hooks(child, child.header().start_hooks, k_getpid(), Stage::start_hook); }
+
+void run_create_hooks(Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.create_hooks.count == 0) return;
+  if (plan.user_fd < 0) return run_hooks(child, plan.create_hooks, k_getpid(), Stage::create_hook);
+  // Another process is their parent: this one needs the launcher's privileges for later steps.
+  make_file_systems_readonly(child);  // by descriptors, which belong to the present mount namespace
+  const int user = request_fd(child, plan.user_fd, Stage::user_namespace, -1);
+  int ends[2];
+  must(child, Stage::create_hook, k_socketpair(ends, kSockSeqpacket | kSockCloexec));
+  const int own = k_getpid();
+  int pidfd = -1;
+  int parent = must(child, Stage::create_hook, clone_for_hook(&pidfd));
+  if (parent == 0) {
+    k_close(ends[0]);
+    be_hooks_parent(child, user, own, ends[1]);
+  }
+  k_close(ends[1]);
+  if (is_told(ends[0])) {
+    if (child.has(kPlanUnshareMounts)) {  // what hooks mount is the container's
+      must(child, Stage::user_namespace, k_setns(pidfd, CLONE_NEWNS));
+      k_close(child.root);
+      child.root = must(child, Stage::root, k_openat(-100, root_place(child), O_PATH | O_DIRECTORY));
+    }
+    let_go(child, ends[0]);
+  }
+  k_close(ends[0]);
+  int status = 0;
+  must(child, Stage::create_hook, k_wait4(parent, &status, 0));
+  k_close(pidfd);
+  if (status != 0) k_exit(127);  // it has reported why
 }
 
 }  // namespace coracle::launch

@@ -578,10 +578,12 @@ void make_file_systems_readonly(const Child& child) noexcept {
   if (child.has(kPlanJoinedMounts)) return;  // no file system was created
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
-  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
-  for (uint32_t i = 0; i < child.header().mounts.count; ++i)
-    if (becomes_readonly(child, mounts[i]))
-      must(child, Stage::mount, k_mount_setattr(mounts[i].fd, "", kAtEmptyPath, &attributes), int(i));
+  MountStep* mounts = child.items<MountStep>(child.header().mounts);
+  for (uint32_t i = 0; i < child.header().mounts.count; ++i) {
+    if (!becomes_readonly(child, mounts[i])) continue;
+    must(child, Stage::mount, k_mount_setattr(mounts[i].fd, "", kAtEmptyPath, &attributes), int(i));
+    mounts[i].attributes = 0;  // in our private copy of the plan
+  }
 }
 
 namespace {

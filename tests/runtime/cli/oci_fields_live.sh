@@ -408,6 +408,22 @@ mount('/data', 'tmpfs', 'tmpfs')"
 expect "hooks see the container's mounts where the bundle's root is" "brought" "$(run run --bundle "$work/b" x 2>&1)"
 expect "from inside of its mount namespace, too" "brought" "$(cat "$work/log")"
 expect "and the bundle is as it was" "" "$(ls "$work/b/rootfs/data" | grep brought)"
+# With a user namespace, createContainer hooks are root of it, and what they mount is the container's. The pid is the container's.
+config 'cat /data/made; stat -c %u /data/made; grep -c " /data " /proc/self/mountinfo; umount /proc/acpi 2>/dev/null || echo locked' "
+user_namespace()
+hook('createRuntime', 'echo \$(id -u) \$(readlink /proc/self/ns/user) >> $work/log')
+hook('createContainer', 'echo \$(id -u) \$(tr -s \" \" < /proc/self/uid_map) \$(cat rootfs/proc/1/comm > /dev/null && echo sees) \$(sed \"s/.*pid..\\\\([0-9]*\\\\).*/\\\\1/\") >> $work/log; mount -t tmpfs x rootfs/data && echo by-hook > rootfs/data/made')
+c['process']['capabilities'] = {k: ['CAP_SYS_ADMIN'] for k in ('bounding', 'effective', 'permitted')}
+next(m for m in c['mounts'] if m['destination'] == '/dev')['options'].append('ro')"
+: > "$work/log"
+chmod 666 "$work/log"
+for way in "" --no-pivot; do
+  : > "$work/log"
+  expect "hooks in a user namespace mount for the container${way:+ ($way)}" "by-hook 0 1 locked" "$(echo $(run run $way --bundle "$work/b" x 2>&1))"
+  expect "and are its root" "0 $(readlink /proc/self/ns/user) 0 0 100000 65536 sees 1" "$(echo $(cat "$work/log"))"
+done
+config 'echo never' 'user_namespace(); hook("createContainer", "echo why not; exit 3")'
+expect "their failures are told as those of others" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3: why not" "$(run create --bundle "$work/b" x 2>&1)"
 no_fork='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}, {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}'
 for gains in True False; do
   config 'echo main' "$no_fork; c['process']['noNewPrivileges'] = $gains; hook('startContainer', 'mkdir /made')"
