@@ -34,7 +34,10 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
   if (!options.process.empty()) {
     std::string text = TRY(sys::read_file(options.process, kProcessBytesMax).wrap("--process"));
     json::value process = TRY(parse_json(text).wrap("--process"));
-    return oci::parse_process(process).wrap("--process");
+    oci::Process out = TRY(oci::parse_process(process).wrap("--process"));
+    // Engines leave it out, and mean that of the container. Source: runc.
+    if (!out.oom_score_adj) out.oom_score_adj = container.saved().process.oom_score_adj;
+    return out;
   }
   oci::Process out = container.saved().process;
   out.args = options.command;

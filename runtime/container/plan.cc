@@ -116,6 +116,9 @@ std::string destination_of(const oci::Mount& mount) {
   return mount.destination.starts_with("/") ? mount.destination : "/" + mount.destination;
 }
 
+// The files of the kernel's own file systems have labels of their own. Source: runc, crun.
+bool takes_label(const std::string& type) { return type != "proc" && type != "sysfs" && type != "mqueue" && type != "cgroup2"; }
+
 }  // namespace
 
 std::optional<uint32_t> IdMaps::host_id(const std::vector<oci::IdMapping>& maps, uint32_t id) {
@@ -201,6 +204,8 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     } else {
       if (mount.type.empty()) return Error(Code::invalid, "mounts: " + mount.destination + " has no type");
       if (mount.type == "cgroup") draft.type = "cgroup2";
+      if (takes_label(draft.type) && !spec.linux_.mount_label.empty())
+        draft.options.data.push_back({"context", spec.linux_.mount_label, true});
       if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
       // Later steps write to it. If it is read-only, they use a separate procfs.
       if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= launch::kMountProc;
@@ -262,13 +267,11 @@ std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec) {
     match.make = rule.access.find('m') != rule.access.npos;
     out.push_back(match);
   };
-  // The defaults come before the caller's rules, so that the caller's override them. Without any rule of the caller, only the
-  // defaults are allowed (GHSA-g54h-m393-cpwq: a list that denies by default).
-  for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
-    if (!rule.allow && rule.type == "a" && !rule.major && !rule.minor) add(rule);
+  // The last match decides, so the caller's rules keep their order. The defaults come last, as with runc and crun: every
+  // container can use its default devices. Without any rule of the caller, only the defaults are allowed (GHSA-g54h-m393-cpwq: a
+  // list that denies by default).
+  for (const oci::DeviceRule& rule : spec.linux_.resources.devices) add(rule);
   for (const oci::DeviceRule& rule : oci::default_device_rules()) add(rule);
-  for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
-    if (rule.allow || rule.type != "a" || rule.major || rule.minor) add(rule);
   return out;
 }
 

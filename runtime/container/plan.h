@@ -82,7 +82,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
 // The default devices, then those of the spec, at normalised paths and with host ids as owners. In a user namespace the spec's
 // devices keep their owners on the host: the container's root is not the owner of the host's disks.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids);
-// Rules for the default devices, then the spec's. Listing a device in linux.devices only creates the node;
+// The spec's rules in their order, then those for the default devices. Listing a device in linux.devices only creates the node;
 // linux.resources.devices grants the access. Source: runtime-spec config-linux.md "Allowed Device list".
 std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec);
 // {target, path}

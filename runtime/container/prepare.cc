@@ -296,6 +296,12 @@ Result<void> check_labels(const oci::Process& process) {
   return {};
 }
 
+Result<void> check_mount_label(const oci::Linux& linux_) {
+  if (!linux_.mount_label.empty() && !sys::exists("/sys/fs/selinux/enforce"))
+    return Error(Code::unsupported, "linux.mountLabel: this kernel has no SELinux switched on");
+  return {};
+}
+
 Result<void> write_cgroups(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
   if (!input.v1_tasks || input.v1_tasks->empty()) return {};
   std::vector<int32_t> tasks;
@@ -327,8 +333,11 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
     plan.flags |= launch::kPlanSetUmask;
     plan.umask = *process.user.umask;
   }
-  plan.flags |= launch::kPlanSetOomScore;  // never inherit the launcher's
-  plan.oom_score_adj = plan_oom_score(process.oom_score_adj.value_or(0), input.own);
+  // Without a value the process keeps that of its launcher, as the specification requires; coracle-pause's is its own.
+  if (process.oom_score_adj || input.sandbox.is_pod) {
+    plan.flags |= launch::kPlanSetOomScore;
+    plan.oom_score_adj = plan_oom_score(process.oom_score_adj.value_or(0), input.own);
+  }
   if (process.no_new_privileges) plan.flags |= launch::kPlanNoNewPrivileges;
   if (process.terminal) {
     plan.flags |= launch::kPlanTerminal;
@@ -490,6 +499,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   plan.user_fd = -1;
   plan.root_fd = root ? keep(out, std::move(root)) : -1;
   SandboxInfo info = input.sandbox;
+  TRY(check_mount_label(spec.linux_));
   TRY(write_namespaces(writer, input, plan, out, info));
   TRY(write_mounts(writer, input, plan, out));
   write_devices(writer, spec, ids, plan);

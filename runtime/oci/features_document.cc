@@ -68,9 +68,9 @@ json::value features(const FeatureInfo& info) {
                    {"mountOptions", list(mount_option_names())},
                    {"linux", linux_features(info)},
                    {"annotations", std::move(annotations)}};
-  // systemd properties are passed to systemd unchanged.
-  out["potentiallyUnsafeConfigAnnotations"] = json::array{};
-  if (info.has_systemd) out["potentiallyUnsafeConfigAnnotations"] = json::array{"org.systemd.property."};
+  json::array unsafe = list(info.own_annotations);
+  if (info.has_systemd) unsafe.emplace_back("org.systemd.property.");  // passed to systemd unchanged
+  out["potentiallyUnsafeConfigAnnotations"] = std::move(unsafe);
   return out;
 }
 

@@ -21,6 +21,7 @@ struct FeatureInfo {
   std::vector<std::string> seccomp_flags;          // supported by the kernel, as SECCOMP_FILTER_FLAG_LOG
   bool has_systemd = false;                        // the runtime can use systemd for cgroups,
   bool has_systemd_user = false;                   // and the user's own instance
+  std::vector<std::string> own_annotations;        // of config.json, that change what the runtime does
 };
 
 json::value features(const FeatureInfo& info);

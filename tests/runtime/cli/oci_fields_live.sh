@@ -195,6 +195,33 @@ see "and of the file that this is a link to" "/there" 'echo $HOME'
 see "one variable, one value" "1 three" 'echo $(env | grep -c ^ONE=) $ONE' 'c["process"]["env"] += ["ONE=two", "ONE=three"]'
 see "a device is made, and who may use it is what the rules say" "crw-rw-rw- no" 'echo $(ls -l /dev/own | cut -c 1-10) $(head -c 1 /dev/own >/dev/null 2>&1 && echo yes || echo no)' \
   'c["linux"]["devices"] = [{"path": "/dev/own/", "type": "c", "major": 1, "minor": 1, "fileMode": 0o666}]; c["linux"]["resources"] = {"devices": [{"allow": False, "access": "rwm"}]}'
+# A label that nothing enforces is refused.
+if ! [ -e /sys/fs/selinux/enforce ]; then
+  for row in 'c["process"]["selinuxLabel"] = "u:r:t:s0"|process.selinuxLabel' 'c["linux"]["mountLabel"] = "u:r:t:s0"|linux.mountLabel'; do
+    see "a label of SELinux where there is none: ${row#*|}" "coracle-oci: ${row#*|}: this kernel has no SELinux switched on" true "${row%|*}"
+  done
+fi
+# Without a value it is the caller's.
+with_score() { sh -c 'echo 300 > /proc/self/oom_score_adj; exec "$@"' sh "$oci" --root "$work/root" "$@"; }
+config 'cat /proc/self/oom_score_adj'
+expect "without an oomScoreAdj the caller's stays" 300 "$(with_score run --bundle "$work/b" x)"
+config 'exec sleep 1000'
+run run -d --bundle "$work/b" x < /dev/null > /dev/null
+expect "that of an exec, too" "300 $(cat /proc/self/oom_score_adj)" "$(with_score exec x cat /proc/self/oom_score_adj) $(run exec x cat /proc/self/oom_score_adj)"
+run delete --force x
+config 'exec sleep 1000' 'c["process"]["oomScoreAdj"] = 700'
+run run -d --bundle "$work/b" x < /dev/null > /dev/null
+echo '{"args": ["cat", "/proc/self/oom_score_adj"], "cwd": "/", "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}}' > "$work/process.json"
+expect "an exec has its container's" "700 700" "$(run exec x cat /proc/self/oom_score_adj) $(run exec --process "$work/process.json" x)"
+sed -i 's/"cwd"/"oomScoreAdj": 800, "cwd"/' "$work/process.json"
+expect "or its own" 800 "$(run exec --process "$work/process.json" x)"
+run delete --force x
+# A device number that no driver has: whoever may open it hears that.
+see "rules of devices count in their order" "Operation not permitted
+No such device or address" 'for d in one two; do (: < /dev/$d) 2>&1 | sed "s/.*: //"; done' \
+  'rule = lambda allow, minor=None: {"allow": allow, "access": "rwm", **({"type": "c", "major": 240, "minor": minor} if minor else {})}
+c["linux"]["devices"] = [{"path": path, "type": "c", "major": 240, "minor": minor} for path, minor in (("/dev/one", 1), ("/dev/two", 2))]
+c["linux"]["resources"] = {"devices": [rule(True, 1), rule(False), rule(True, 2)]}'
 see "an affinity of execs is not the container's" "$(grep Cpus_allowed_list /proc/self/status | cut -f 2)" 'grep Cpus_allowed_list /proc/self/status | cut -f 2' 'c["process"]["execCPUAffinity"] = {"final": "0"}'
 config 'id -G' "c['annotations'] = {'run.oci.keep_original_groups': '1'}"
 expect "supplementary groups are kept where an annotation asks for it" "0 7 8" "$(setpriv --groups 0,7,8 "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
@@ -472,6 +499,8 @@ run delete --force x
 # ---- other commands ----
 expect "the version says which specification, as the features do" \
   "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
+expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups" \
+  "$(run features | python3 -c 'import json, sys; print(*sorted(json.load(sys.stdin)["potentiallyUnsafeConfigAnnotations"]))')"
 config 'sleep 1000' 'c["linux"]["personality"] = {"domain": "LINUX32"}'
 run run -d --bundle "$work/b" x
 expect "exec has the personality of its container" i686 "$(run exec x uname -m)"

@@ -169,6 +169,54 @@ TEST(Plan, devices_are_made_and_rules_say_who_may_use_them) {
   EXPECT_TRUE(uses_fuse());
 }
 
+TEST(Plan, device_rules_keep_their_order_and_the_defaults_come_last) {
+  struct Row {
+    const char* name;
+    std::vector<oci::DeviceRule> rules;
+    uint32_t minor;  // of a character device with the major number 10, to be read
+    bool want;
+  };
+  const oci::DeviceRule all{.allow = true}, none{.allow = false};
+  const oci::DeviceRule one{.allow = true, .type = "c", .major = 10, .minor = 229};
+  oci::DeviceRule not_one = one, not_null = one;
+  not_one.allow = not_null.allow = false;
+  not_null.major = 1, not_null.minor = 3;
+  // The last match decides. Source: runtime-spec config-linux.md, "Allowed Device list".
+  auto allows = [](const std::vector<oci::DeviceRule>& rules, uint32_t major, uint32_t minor) {
+    oci::Spec spec;
+    spec.linux_.resources.devices = rules;
+    bool is_allowed = false;
+    for (const sys::DeviceMatch& rule : plan_device_rules(spec))
+      if (rule.read && rule.type != 'b' && rule.major.value_or(major) == major && rule.minor.value_or(minor) == minor)
+        is_allowed = rule.allow;
+    return is_allowed;
+  };
+  for (const Row& row : {Row{"none, then one", {none, one}, 229, true}, Row{"one, then none", {one, none}, 229, false},
+                         Row{"all, then none", {all, none}, 229, false}, Row{"none, then all", {none, all}, 229, true},
+                         Row{"one, none, all, and not one", {one, none, all, not_one}, 229, false},
+                         Row{"... another one", {one, none, all, not_one}, 230, true}, Row{"no rule", {}, 229, false}}) {
+    EXPECT_EQ(allows(row.rules, 10, row.minor), row.want) << row.name;
+    EXPECT_TRUE(allows(row.rules, 1, 3)) << row.name << ": /dev/null";
+  }
+  EXPECT_TRUE(allows({all, not_null}, 1, 3)) << "as with runc and crun, every container can use its default devices";
+}
+
+TEST(Plan, new_file_systems_get_the_mount_label) {
+  oci::Spec spec;
+  spec.linux_.mount_label = "u:r:t:s0:c1,c2";
+  spec.mounts = {mount("tmpfs", {"mode=755"}), mount("devpts", {}), mount("proc", {}),       mount("sysfs", {}),
+                 mount("mqueue", {}),          mount("cgroup", {}), mount("bind", {"rbind"})};
+  SandboxInfo sandbox;
+  sandbox.is_pod = false;
+  auto mounts = *plan_mounts(spec, sandbox, {});
+  for (size_t i = 0; i < mounts.size(); ++i) {
+    std::string label;
+    for (const auto& option : mounts[i].options.data)
+      if (option.key == "context") label = option.value;
+    EXPECT_EQ(label, i < 2 ? "u:r:t:s0:c1,c2" : "") << i;
+  }
+}
+
 TEST(Plan, a_tmpfs_without_a_mode_keeps_that_of_what_it_covers) {
   auto keeps = [](std::vector<std::string> options) {
     oci::Spec spec;

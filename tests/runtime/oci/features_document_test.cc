@@ -131,6 +131,9 @@ TEST(OciFeatures, says_what_it_has_not) {
   EXPECT_FALSE(get_object(out, "annotations").contains("io.github.seccomp.libseccomp.version"));
   none.has_systemd = true;
   EXPECT_EQ(to_text(*find(features(none), "potentiallyUnsafeConfigAnnotations")), R"(["org.systemd.property."])");
+  none.own_annotations = {"some.annotation"};
+  EXPECT_EQ(to_text(*find(features(none), "potentiallyUnsafeConfigAnnotations")),
+            R"(["some.annotation","org.systemd.property."])");
   // The validator does not accept it either.
   EXPECT_FALSE(get_bool(out, "linux.intelRdt.enabled", true));
   Spec wanted = spec();
