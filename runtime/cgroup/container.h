@@ -73,8 +73,9 @@ class Container {
   const Fd& directory() const { return directory_; }
   const Record& record() const { return record_; }
   std::string host_path() const { return mount_point_ + record_.path; }  // "/sys/fs/cgroup/a/b"
-  // Whether it may have counterparts in cgroup v1.
+  // Whether it may have counterparts in cgroup v1, and their hierarchies; none without counterparts.
   bool has_v1() const { return has_v1_; }
+  Result<std::vector<V1Hierarchy>> hierarchies() const;
   // What a process that is born in directory() joins these by: see V1Cgroup::open_tasks().
   Result<std::vector<Fd>> v1_tasks() const;
   // The limits that make() and update() could not enforce, one sentence each; for the log.
@@ -117,7 +118,6 @@ class Container {
                                  Unenforceable unenforceable, int pid);
   Result<void> make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid);
   Result<void> make_counterparts(const std::vector<V1Hierarchy>& hierarchies, const std::vector<V1Setting>& limits, int pid);
-  Result<std::vector<V1Hierarchy>> hierarchies() const;  // of the counterparts; none, where it has none
   Result<void> remove_directory(bool must_be_plain) const;
   Result<void> check_exists() const;
 

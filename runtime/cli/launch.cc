@@ -152,6 +152,7 @@ class Maker {
     input.root_path = spec_.root.path;
     input.bundle = bundle_;
     input.keeps_groups = spec_.annotations.count(kKeepGroups);
+    if (!namespaces_.joined.count("cgroup")) input.sandbox.v1 = TRY(cgroup_.hierarchies());
     auto v1_tasks = TRY(cgroup_.v1_tasks());
     input.v1_tasks = &v1_tasks;
     Fd root;

@@ -119,6 +119,31 @@ std::string destination_of(const oci::Mount& mount) {
 // The files of the kernel's own file systems have labels of their own. Source: runc, crun.
 bool takes_label(const std::string& type) { return type != "proc" && type != "sysfs" && type != "mqueue" && type != "cgroup2"; }
 
+std::string v1_directory(const cgroup::V1Hierarchy& hierarchy) {  // "cpu,cpuacct", as on the host
+  return hierarchy.mount_point.substr(hierarchy.mount_point.rfind('/') + 1);
+}
+
+// A tmpfs with a directory for each hierarchy, as on the host, and cgroup v2 beside them. Source: runc, crun.
+void add_v1_mounts(const MountDraft& wanted, const std::vector<cgroup::V1Hierarchy>& hierarchies, std::vector<MountDraft>& out) {
+  MountDraft top = wanted;
+  top.type = "tmpfs";
+  top.options.data = {{"source", "tmpfs", true}, {"mode", "755", true}};
+  out.push_back(std::move(top));
+  MountDraft one = wanted;
+  one.options.propagation = 0;
+  for (const cgroup::V1Hierarchy& hierarchy : hierarchies) {
+    one.destination = wanted.destination + "/" + v1_directory(hierarchy);
+    one.type = "cgroup";
+    one.options.data = {{"source", "cgroup", true}};
+    for (const std::string& controller : hierarchy.controllers) one.options.data.push_back({controller, "", false});
+    out.push_back(one);
+  }
+  one.destination = wanted.destination + "/unified";
+  one.type = "cgroup2";
+  one.options.data = {{"source", "cgroup2", true}};
+  out.push_back(std::move(one));
+}
+
 }  // namespace
 
 std::optional<uint32_t> IdMaps::host_id(const std::vector<oci::IdMapping>& maps, uint32_t id) {
@@ -203,6 +228,10 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
       draft.source = "/dev/shm";
     } else {
       if (mount.type.empty()) return Error(Code::invalid, "mounts: " + mount.destination + " has no type");
+      if (mount.type == "cgroup" && !sandbox.v1.empty()) {
+        add_v1_mounts(draft, sandbox.v1, out);
+        continue;
+      }
       if (mount.type == "cgroup") draft.type = "cgroup2";
       if (takes_label(draft.type) && !spec.linux_.mount_label.empty())
         draft.options.data.push_back({"context", spec.linux_.mount_label, true});
@@ -275,20 +304,25 @@ std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec) {
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spec) {
+std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spec, const SandboxInfo& sandbox) {
   std::vector<std::pair<std::string, std::string>> out;
   bool has_dev = false, has_pts = false;
   for (const oci::Mount& mount : spec.mounts) {
     has_dev |= mount.destination == "/dev" && mount.type == "tmpfs";
     has_pts |= mount.destination == "/dev/pts";
   }
-  if (!has_dev) return out;
-  out = {{"/proc/self/fd", "/dev/fd"},
-         {"/proc/self/fd/0", "/dev/stdin"},
-         {"/proc/self/fd/1", "/dev/stdout"},
-         {"/proc/self/fd/2", "/dev/stderr"},
-         {"/proc/kcore", "/dev/core"}};
-  if (has_pts) out.emplace_back("pts/ptmx", "/dev/ptmx");
+  if (has_dev)
+    out = {{"/proc/self/fd", "/dev/fd"},
+           {"/proc/self/fd/0", "/dev/stdin"},
+           {"/proc/self/fd/1", "/dev/stdout"},
+           {"/proc/self/fd/2", "/dev/stderr"},
+           {"/proc/kcore", "/dev/core"}};
+  if (has_dev && has_pts) out.emplace_back("pts/ptmx", "/dev/ptmx");
+  for (const oci::Mount& mount : spec.mounts)
+    for (const cgroup::V1Hierarchy& hierarchy : sandbox.v1)
+      for (const std::string& controller : hierarchy.controllers)
+        if (mount.type == "cgroup" && controller != v1_directory(hierarchy))
+          out.emplace_back(v1_directory(hierarchy), destination_of(mount) + "/" + controller);
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
+#include "runtime/cgroup/v1.h"
 #include "runtime/launch/flat_plan.h"
 #include "runtime/oci/spec.h"
 #include "runtime/pause/protocol.h"
@@ -27,6 +28,9 @@ struct SandboxInfo {
   bool has_network = true, has_ipc = true, has_uts = true;  // namespaces of the sandbox's own; false: the host's
   bool host_pid = false, shared_pid = false;
   int launcher = launch::kLauncherVersion;  // its version; an old one gets no own_directory steps
+  // Hierarchies of cgroup v1 in which the container has a cgroup of its own; a mount of type cgroup shows them. Others are never
+  // shown: there it would be in the host's root cgroup, which has the host's release_agent (CVE-2022-0492).
+  std::vector<cgroup::V1Hierarchy> v1;
 };
 struct LauncherInfo {  // properties of the launching process
   uint64_t capabilities = ~uint64_t(0);
@@ -85,8 +89,8 @@ std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids);
 // The spec's rules in their order, then those for the default devices. Listing a device in linux.devices only creates the node;
 // linux.resources.devices grants the access. Source: runtime-spec config-linux.md "Allowed Device list".
 std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec);
-// {target, path}
-std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spec);
+// {target, path}. Also a link for each controller of a cgroup v1 hierarchy with several ("cpu" → "cpu,cpuacct").
+std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spec, const SandboxInfo& sandbox);
 
 // Of variables that occur several times, only the last is kept.
 std::vector<std::string> plan_env(const std::vector<std::string>& env);

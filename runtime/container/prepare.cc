@@ -154,7 +154,7 @@ Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, launch:
   return {};
 }
 
-void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids, launch::Plan& plan) {
+void write_devices(PlanWriter& writer, const oci::Spec& spec, const SandboxInfo& sandbox, const IdMaps& ids, launch::Plan& plan) {
   std::vector<launch::DeviceStep> devices;
   for (const oci::Device& device : plan_devices(spec, ids)) {
     uint32_t type = device.type == "b" ? uint32_t(S_IFBLK) : device.type == "p" ? uint32_t(S_IFIFO) : uint32_t(S_IFCHR);
@@ -163,7 +163,7 @@ void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids,
   }
   plan.devices = writer.items(devices);
   std::vector<launch::LinkStep> links;
-  for (const auto& [target, path] : plan_links(spec)) links.push_back({writer.text(target), writer.text(path)});
+  for (const auto& [target, path] : plan_links(spec, sandbox)) links.push_back({writer.text(target), writer.text(path)});
   plan.links = writer.items(links);
 }
 
@@ -502,7 +502,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   TRY(check_mount_label(spec.linux_));
   TRY(write_namespaces(writer, input, plan, out, info));
   TRY(write_mounts(writer, input, plan, out));
-  write_devices(writer, spec, ids, plan);
+  write_devices(writer, spec, input.sandbox, ids, plan);
   TRY(write_sysctls(writer, input, info, plan));
   plan.fs_uid = ids.uid(0);
   plan.fs_gid = ids.gid(0);

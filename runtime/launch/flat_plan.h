@@ -108,7 +108,7 @@ enum PlanFlags : uint32_t {
   kPlanNoPivot = 1 << 17,         // the root is on a file system that does not support pivot_root (initramfs)
   kPlanUnshareMounts = 1 << 18,   // with user_fd: new mount namespace owned by the user namespace; locks the mounts together
   kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory and stays where it is
-  kPlanHostCgroups = 1 << 20,     // the container is in the host's cgroup namespace: mounts cgroup2 from a temporary one
+  kPlanHostCgroups = 1 << 20,     // the container is in the host's cgroup namespace: mounts cgroups from a temporary one
   kPlanCarries = 1 << 21,         // the last descriptor is a socket with more descriptors, in messages of up to kFdsMax
   kPlanLoopback = 1 << 22,        // the network namespace is new, and the child brings loopback up
   kPlanV1 = 1 << 23,              // it joins cgroups of v1

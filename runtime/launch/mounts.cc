@@ -242,11 +242,13 @@ bool is_file(const Child& child, const MountStep& step, int tree, int at) noexce
   return (about.stx_mode & kModeTypeMask) != kModeDirectory;
 }
 
+bool is_cgroup(const char* type) noexcept { return type && (same(type, "cgroup2") || same(type, "cgroup")); }
+
 // The tree to attach, still detached.
 int make_tree(Child& child, const MountStep& step, int at) noexcept {
   if (step.kind == MountKind::attach) return request_fd(child, step.fd, Stage::mount, at);
-  const bool is_foreign = child.has(kPlanHostCgroups) && same(child.text(step.type), "cgroup2");
   if (step.kind == MountKind::inner) return inner_tree(child, step, at);
+  const bool is_foreign = child.has(kPlanHostCgroups) && is_cgroup(child.text(step.type));
   if (step.kind == MountKind::file_system)
     return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
   int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's tmpfs, shared by the pod's containers

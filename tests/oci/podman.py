@@ -484,7 +484,7 @@ one_line("no-setgroups-lost", "--user 1001", "id -G; cat /proc/self/setgroups 2>
 
 # The mount points, their types, and whether they are writable: other mount flags may differ between runtimes.
 MOUNTS = "cut -d' ' -f 5- /proc/self/mountinfo | sed -E 's/(shared|master|propagate_from):[0-9]+/\\1/g; s#(lowerdir|upperdir|workdir)=[^, ]*##g; s#/dev/[a-z]+[0-9]+#DISK#g'"
-# On a machine with cgroup v1 mounts, the peers show those, while ours shows cgroup v2.
+# On a machine with cgroup v1 mounts, the peers show all of them, while ours shows those where the container has a cgroup.
 one_line("mounts", "", "awk '$5 !~ \"^/sys/fs/cgroup\" {split($6, o, \",\"); for (i = 7; $i != \"-\"; ++i); print $5, o[1], $(i + 1)}' /proc/self/mountinfo | sort", needs="both")
 one_line("dev", "", "cd /dev; ls -l | grep -v kcore | awk '{print $1, $3, $4, $5, $6, $NF}' | grep -v total; cat /dev/null; head -c 4 /dev/zero | wc -c", needs="both")
 one_line("read-only", "--read-only", "touch /x 2>&1; touch /tmp/x /run/x /dev/shm/x && echo written; touch /dev/x 2>&1", r"touch: /x: Read-only file system\nwritten.*", needs="both")

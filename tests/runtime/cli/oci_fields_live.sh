@@ -136,8 +136,18 @@ for m in c["mounts"]: m["options"] = [o for o in m.get("options", []) if not o.s
   run delete --force x
 fi
 see "a container without a cgroup namespace sees its own cgroup" "$(readlink /proc/self/ns/cgroup) 0" \
-  'echo $(readlink /proc/self/ns/cgroup) $(ls -d /sys/fs/cgroup/*/ 2>/dev/null | grep -c .)' \
+  'top=/sys/fs/cgroup; grep -q " $top .* tmpfs " /proc/self/mountinfo && top="$top/*"; echo $(readlink /proc/self/ns/cgroup) $(ls -d $top/*/ 2>/dev/null | grep -c .)' \
   'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "cgroup"]'
+
+if grep -q " - cgroup .*memory" /proc/self/mountinfo; then
+  for ways in "" 'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "cgroup"]' 'user_namespace()'; do
+    see "where cgroup v1 holds the controllers, their limits are seen inside${ways:+ ($ways)}" "67108864 33 no 1 Read-only file system no-devices" \
+      'cd /sys/fs/cgroup; echo $(cat memory/memory.limit_in_bytes pids/pids.max) $(ls -d memory/*/ 2> /dev/null || echo no) $(grep -c " /sys/fs/cgroup/unified .* cgroup2 " /proc/self/mountinfo) $(mkdir evil 2>&1 | sed "s/.*: //") $([ -e devices ] || echo no-devices)' \
+      "c['linux'].setdefault('resources', {}).update({'memory': {'limit': 64 << 20}, 'pids': {'limit': 33}}); $ways"
+  done
+else
+  echo "ok - where cgroup v1 holds the controllers, their limits are seen inside # SKIP it does not"
+fi
 
 see "loopback of a new network namespace is up" "LOOPBACK,UP,LOWER_UP" 'ip -o link show dev lo | grep -o "LOOPBACK[A-Z_,]*"'
 see "loopback of one that belongs to a user namespace, too" "LOOPBACK,UP,LOWER_UP" 'ip -o link show dev lo | grep -o "LOOPBACK[A-Z_,]*"' 'user_namespace()'

@@ -201,6 +201,35 @@ TEST(Plan, device_rules_keep_their_order_and_the_defaults_come_last) {
   EXPECT_TRUE(allows({all, not_null}, 1, 3)) << "as with runc and crun, every container can use its default devices";
 }
 
+TEST(Plan, a_mount_of_cgroups_shows_the_hierarchies_of_v1_that_the_container_is_in) {
+  oci::Spec spec;
+  spec.mounts = {mount("cgroup", {"nosuid", "ro"}, "cgroup", "/sys/fs/cgroup"), mount("cgroup2", {}, "cgroup", "/other")};
+  SandboxInfo sandbox;
+  sandbox.is_pod = false;
+  auto plain = *plan_mounts(spec, sandbox, {});
+  ASSERT_EQ(plain.size(), 2u);
+  EXPECT_EQ(plain[0].type, "cgroup2");
+  EXPECT_TRUE(plan_links(spec, sandbox).empty());
+  sandbox.v1 = {{"/sys/fs/cgroup/cpu,cpuacct", {"cpu", "cpuacct"}}, {"/sys/fs/cgroup/memory", {"memory"}}};
+  auto mounts = *plan_mounts(spec, sandbox, {});
+  ASSERT_EQ(mounts.size(), 5u);
+  const std::pair<const char*, const char*> want[] = {{"/sys/fs/cgroup", "tmpfs"},
+                                                      {"/sys/fs/cgroup/cpu,cpuacct", "cgroup"},
+                                                      {"/sys/fs/cgroup/memory", "cgroup"},
+                                                      {"/sys/fs/cgroup/unified", "cgroup2"},
+                                                      {"/other", "cgroup2"}};
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(mounts[i].destination, want[i].first);
+    EXPECT_EQ(mounts[i].type, want[i].second);
+    EXPECT_EQ(mounts[i].options.set, uint64_t(i < 4 ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID : 0)) << i;
+  }
+  std::vector<std::string> keys;
+  for (const auto& option : mounts[1].options.data) keys.push_back(option.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"source", "cpu", "cpuacct"}));
+  using Links = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(plan_links(spec, sandbox), (Links{{"cpu,cpuacct", "/sys/fs/cgroup/cpu"}, {"cpu,cpuacct", "/sys/fs/cgroup/cpuacct"}}));
+}
+
 TEST(Plan, new_file_systems_get_the_mount_label) {
   oci::Spec spec;
   spec.linux_.mount_label = "u:r:t:s0:c1,c2";
