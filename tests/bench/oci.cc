@@ -3,12 +3,18 @@
 // and the memory of a container with one static program. It acts as an engine: it spawns the commands, is the subreaper of the
 // containers' processes, and waits for them by pidfd, so that only the runtimes are measured. It also runs thousands of
 // containers, one after another.
-//   bench_oci bundle DIRECTORY                   writes DIRECTORY/config.json, as an engine would, for DIRECTORY/rootfs
+//   bench_oci bundle DIRECTORY [SECCOMP]         writes DIRECTORY/config.json, as an engine would, for DIRECTORY/rootfs; SECCOMP:
+//   a
+//                                                file with linux.seccomp in the place of our default
 //   bench_oci time BUNDLE ROUNDS NAME=COMMAND…   in turns, so that disturbances affect all
+//   bench_oci runs BUNDLE ROUNDS NAME=COMMAND…   run in the foreground, in turns: cold, with a state directory of its own each
+//   time,
+//                                                where no runtime keeps a compiled seccomp program yet; and warm
 //   bench_oci peak BUNDLE NAME=COMMAND…          memory.peak of the container's cgroup (cgroup v2)
 //   bench_oci cycles BUNDLE ROUNDS COMMAND       create, start, kill, delete
-// COMMAND is a program and its global options, separated by blanks. The results of "time" are lines "bench: …" for people and,
-// for scripts, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN" for each pair (milliseconds).
+// COMMAND is a program and its global options, separated by blanks; a first word @FILE is a mount namespace to start it in. The
+// results of "time" and "runs" are lines "bench: …" for people and, for scripts, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN"
+// for each pair (milliseconds).
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -26,6 +32,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -65,6 +72,7 @@ std::string slurp(const fs::path& path) {
 struct Runtime {
   std::string name;
   std::vector<std::string> command;
+  int mounts = -1;  // a mount namespace; -1: ours
 };
 
 Runtime runtime_of(const std::string& argument) {
@@ -77,6 +85,11 @@ Runtime runtime_of(const std::string& argument) {
   }
   std::istringstream words(command);
   for (std::string word; words >> word;) out.command.push_back(word);
+  if (!out.command.empty() && out.command[0].starts_with("@")) {
+    out.mounts = ::open(out.command[0].c_str() + 1, O_RDONLY | O_CLOEXEC);
+    if (out.mounts < 0) die(out.command[0] + ": " + std::strerror(errno));
+    out.command.erase(out.command.begin());
+  }
   if (out.command.empty()) die("no command in " + argument);
   if (out.name.empty()) out.name = fs::path(out.command[0]).filename();
   return out;
@@ -86,6 +99,11 @@ std::string text_of(const std::vector<std::string>& words) {
   std::string out;
   for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
+}
+
+void enter_mounts(int mounts) {
+  static const int own = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  if (::setns(mounts < 0 ? own : mounts, CLONE_NEWNS) < 0) die(std::string("setns: ") + std::strerror(errno));
 }
 
 // Runs a command to its end. Its output goes to a file that is only read on failure.
@@ -101,6 +119,7 @@ double run(const Runtime& runtime, const std::vector<std::string>& arguments, co
   posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t pid;
+  if (runtime.mounts >= 0) enter_mounts(runtime.mounts);
   double begun = now_ms();
   if (int wrong = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ); wrong != 0)
     die(words[0] + ": " + std::strerror(wrong));
@@ -108,6 +127,7 @@ double run(const Runtime& runtime, const std::vector<std::string>& arguments, co
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   double took = now_ms() - begun;
+  if (runtime.mounts >= 0) enter_mounts(-1);
   posix_spawn_file_actions_destroy(&actions);
   if (status != 0 && !may_fail)
     die(text_of(words) + ": " + (WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status)) : "killed") + ": " +
@@ -136,7 +156,7 @@ pid_t read_pid(const std::string& path) {
 // ---- one container ----
 
 struct Times {
-  std::vector<double> create, start, remove, whole, exec;
+  std::vector<double> create, start, remove, whole, exec, cold, run;
 };
 
 struct Bench {
@@ -180,6 +200,22 @@ void print(const char* what, const Runtime& runtime, const std::vector<double>& 
               median(values), median(values, .9), median(values, 0));
 }
 
+using Row = std::pair<const char*, std::vector<double> Times::*>;
+
+void print_all(const std::vector<Runtime>& runtimes, const std::vector<Times>& times, std::span<const Row> rows) {
+  for (const auto& [what, member] : rows)
+    for (size_t each = 0; each < runtimes.size(); ++each) print(what, runtimes[each], times[each].*member);
+}
+
+void print_ratios(const std::vector<Runtime>& runtimes, const std::vector<Times>& times, std::span<const Row> rows) {
+  for (const auto& [what, member] : rows)
+    for (size_t one = 0; one < runtimes.size(); ++one)
+      for (size_t other = 0; other < runtimes.size(); ++other)
+        if (one != other)
+          std::printf("ratio %s %s %s %.3f %.3f\n", what, runtimes[one].name.c_str(), runtimes[other].name.c_str(),
+                      median(times[one].*member), median(times[other].*member));
+}
+
 int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   std::vector<Times> times(runtimes.size());
   for (int i = -kWarmUp; i < rounds; ++i)
@@ -206,19 +242,37 @@ int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
     wait_end(pids[each]);
     run(runtimes[each], {"delete", ids[each]}, bench.log());
   }
-  const std::pair<const char*, std::vector<double> Times::*> rows[] = {{"create", &Times::create},
-                                                                       {"start", &Times::start},
-                                                                       {"delete", &Times::remove},
-                                                                       {"create+start+delete", &Times::whole},
-                                                                       {"exec", &Times::exec}};
-  for (const auto& [what, member] : rows)
-    for (size_t each = 0; each < runtimes.size(); ++each) print(what, runtimes[each], times[each].*member);
-  for (const auto& [what, member] : {rows[3], rows[4]})
-    for (size_t one = 0; one < runtimes.size(); ++one)
-      for (size_t other = 0; other < runtimes.size(); ++other)
-        if (one != other)
-          std::printf("ratio %s %s %s %.3f %.3f\n", what, runtimes[one].name.c_str(), runtimes[other].name.c_str(),
-                      median(times[one].*member), median(times[other].*member));
+  const Row rows[] = {{"create", &Times::create},
+                      {"start", &Times::start},
+                      {"delete", &Times::remove},
+                      {"create+start+delete", &Times::whole},
+                      {"exec", &Times::exec}};
+  print_all(runtimes, times, rows);
+  print_ratios(runtimes, times, std::span(rows).subspan(3));
+  return 0;
+}
+
+int time_runs(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
+  std::vector<Times> times(runtimes.size());
+  auto run_once = [&](const Runtime& runtime) {
+    return run(runtime, {"run", "--bundle", bench.bundle + "/ends", bench.fresh_id()}, bench.log());
+  };
+  for (int i = -kWarmUp; i < rounds; ++i)
+    for (size_t each = 0; each < runtimes.size(); ++each) {
+      const size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();
+      Runtime cold = runtimes[pass];
+      const std::string state = bench.scratch + "/cold";
+      cold.command.insert(cold.command.end(), {"--root", state});  // the last one counts
+      const double first = run_once(cold);
+      fs::remove_all(state);
+      const double next = run_once(runtimes[pass]);
+      if (i < 0) continue;
+      times[pass].cold.push_back(first);
+      times[pass].run.push_back(next);
+    }
+  const Row rows[] = {{"cold-run", &Times::cold}, {"run", &Times::run}};
+  print_all(runtimes, times, rows);
+  print_ratios(runtimes, times, rows);
   return 0;
 }
 
@@ -324,7 +378,8 @@ json::value plain_seccomp(const json::array& held) {
 }
 
 // Like that of podman for `podman run --network none --pids-limit 2048 IMAGE /stamp`, with the files that it binds.
-void write_config(const std::string& directory, const std::string& rootfs, const std::string& group, const char* argument) {
+void write_config(const std::string& directory, const std::string& rootfs, const std::string& group, const char* argument,
+                  const std::string& profile) {
   fs::create_directories(directory);
   fs::create_directories(directory + "/shm");
   for (const char* name : {"hostname", "hosts", "resolv.conf", ".containerenv"})
@@ -357,7 +412,7 @@ void write_config(const std::string& directory, const std::string& rootfs, const
                                  {"pids", json::object{{"limit", 2048}}}}},
       {"cgroupsPath", group},
       {"namespaces", namespaces()},
-      {"seccomp", plain_seccomp(held)},
+      {"seccomp", profile.empty() ? plain_seccomp(held) : MUST(parse_json(slurp(profile)))},
       {"maskedPaths",
        words({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
               "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/fs/selinux", "/sys/dev/block"})},
@@ -368,12 +423,12 @@ void write_config(const std::string& directory, const std::string& rootfs, const
 }
 
 // One bundle for the short-lived containers; for the long-lived ones one per runtime, equal except for the cgroup.
-int write_bundles(const std::string& directory) {
+int write_bundles(const std::string& directory, const std::string& profile) {
   constexpr int kRuntimesMax = 4;
-  write_config(directory + "/ends", directory + "/rootfs", "/coracle-bench/ends", "0");
+  write_config(directory + "/ends", directory + "/rootfs", "/coracle-bench/ends", "0", profile);
   for (int each = 0; each < kRuntimesMax; ++each) {
     std::string name = "stays-" + std::to_string(each);
-    write_config(directory + "/" + name, directory + "/rootfs", "/coracle-bench/" + name, "stay");
+    write_config(directory + "/" + name, directory + "/rootfs", "/coracle-bench/" + name, "stay", profile);
   }
   return 0;
 }
@@ -384,12 +439,13 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::string verb = argc > 2 ? argv[1] : "";
-  if (verb == "bundle") return write_bundles(fs::absolute(argv[2]));
+  if (verb == "bundle") return write_bundles(fs::absolute(argv[2]), argc > 3 ? argv[3] : "");
   Bench bench{argc > 2 ? argv[2] : "", argc > 2 ? std::string(argv[2]) + "/scratch" : ""};
   if (argc > 3) fs::create_directories(bench.scratch);
   std::vector<Runtime> runtimes;
   for (int i = verb == "peak" ? 3 : 4; i < argc; ++i) runtimes.push_back(runtime_of(argv[i]));
   if (verb == "time" && !runtimes.empty()) return time_all(bench, std::atoi(argv[3]), runtimes);
+  if (verb == "runs" && !runtimes.empty()) return time_runs(bench, std::atoi(argv[3]), runtimes);
   if (verb == "peak" && !runtimes.empty()) return peak(bench, runtimes);
   if (verb == "cycles" && runtimes.size() == 1) return cycles(bench, std::atoi(argv[3]), runtimes[0]);
   std::fprintf(stderr, "bench_oci: see the head of oci.cc\n");

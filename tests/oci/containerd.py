@@ -136,6 +136,12 @@ def life(p):
 
 
 @scenario
+def attach(p):
+    p.box(script="read x; echo got $x; exit 8")
+    p.see_run("attach", p("task", "attach", p.name, stdin="word\n"), 8, "got word")
+
+
+@scenario
 def kill_all(p):
     p.box(script="sleep 1000 & sleep 1000 & wait")
     p.see("kill", p("task", "kill", "-a", "-s", "SIGKILL", p.name).status, 0)
