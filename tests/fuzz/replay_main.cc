@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A main function for the fuzz harnesses of this directory, so that they run with any compiler: it calls LLVMFuzzerTestOneInput
-// with every file of the corpus, then with variants of them (bytes flipped, cut, doubled, joined), as many as requested, and then
-// with more until CORACLE_FUZZ_SECONDS have passed. It is deterministic: it prints the seed first, which can be given as an
-// argument. With clang, link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is stored in a
-// file, whose name is printed: add it to the corpus after the fix.
+// with every file of the corpus, then with variants of them (bytes flipped, cut, doubled, joined), as many as requested, with a
+// few grown ones (one item repeated until the input is as large as a request may be, or nested as deeply), and then with more
+// until CORACLE_FUZZ_SECONDS have passed. It is deterministic: it prints the seed first, which can be given as an argument. With
+// clang, link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is stored in a file, whose
+// name is printed: add it to the corpus after the fix.
 //
 // Each input has a budget: processor time far above that of a single pass over the input, and the stack of a small thread.
 // Exceeding it ends the program like any other fault.
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -24,6 +26,7 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
@@ -32,7 +35,9 @@ extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak))
 namespace {
 
 constexpr size_t kInputBytesMax = 64 * 1024;
-constexpr double kInputSecondsMax = 2;      // processor time; and as much again for each MiB of input
+constexpr size_t kGrownBytesMax = 3 << 20;  // the largest body of a request
+constexpr unsigned long kGrown = 24;        // of each run
+constexpr double kInputSecondsMax = 1;      // processor time; and as much again for each MiB of input
 constexpr size_t kStackBytes = 512 * 1024;  // a thread of the daemon has 8 MiB
 constexpr int kSanitizedFactor = 8;         // for stack frames and time with sanitizers
 
@@ -90,6 +95,8 @@ double processor_seconds() {
   return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
 }
 
+std::pair<double, size_t> slowest;  // seconds, bytes
+
 void feed(const std::string& input) {
   being_fed = &input;
   // A copy of exactly this size, so that a sanitizer detects a read beyond it.
@@ -98,6 +105,7 @@ void feed(const std::string& input) {
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   double taken = processor_seconds() - begin, most = kInputSecondsMax * (1 + double(input.size()) / (1 << 20));
   if (__sanitizer_set_death_callback) most *= kSanitizedFactor;
+  slowest = std::max(slowest, {taken, input.size()});
   if (taken > most) {
     std::fprintf(stderr, "an input of %zu bytes took %.1f seconds of the processor, more than %.1f\n", input.size(), taken, most);
     std::abort();
@@ -131,6 +139,62 @@ std::string variant(std::string input, const std::vector<std::string>& corpus, s
   return input;
 }
 
+// ---- grown inputs: they show work that grows with the square of the input, and recursion ----
+
+// The end of the item that begins at `from`: the next separator or closing bracket outside of brackets and strings.
+size_t end_of_item(const std::string& input, size_t from, char separator) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t at = from; at < input.size(); ++at) {
+    char c = input[at];
+    if (quoted) {
+      if (c == '\\') ++at;
+      else if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if (c == '{' || c == '[' || c == '(') ++depth;
+    if (c == '}' || c == ']' || c == ')') --depth;
+    if (depth < 0 || (depth == 0 && c == separator)) return at;
+  }
+  return input.size();
+}
+
+// Places where a number makes the item another one: the ends of its strings, names and numbers.
+std::vector<size_t> places_to_count(const std::string& item) {
+  std::vector<size_t> places;
+  for (size_t at = 1; at <= item.size(); ++at)
+    if (std::isalnum(uint8_t(item[at - 1])) && (at == item.size() || !std::isalnum(uint8_t(item[at])))) places.push_back(at);
+  return places;
+}
+
+// The input with one of its items repeated; the copies are equal, or numbered at one place. Empty if it has no items.
+std::string grown(const std::string& input, std::mt19937_64& random) {
+  std::vector<size_t> begins;
+  for (size_t at = 0; at < input.size(); ++at)
+    if (std::string_view("[{(,\n&;").find(input[at]) != std::string_view::npos) begins.push_back(at + 1);
+  if (begins.empty()) return "";
+  const size_t from = begins[random() % begins.size()];
+  const char before = input[from - 1], separator = std::string_view("\n&;").find(before) != std::string_view::npos ? before : ',';
+  const std::string item = input.substr(from, end_of_item(input, from, separator) - from);
+  if (item.empty()) return "";
+  std::string out = input.substr(0, from);
+  out.reserve(kGrownBytesMax);
+  if (random() % 8 == 0) {  // deeper and deeper instead
+    const std::string step = random() % 2 == 0 ? "[" : item.substr(0, item.find_first_of("[{") + 1);
+    while (!step.empty() && out.size() + step.size() + input.size() < kGrownBytesMax) out += step;
+    return out + input.substr(from);
+  }
+  const std::vector<size_t> places = places_to_count(item);
+  const size_t place =
+      places.empty() || random() % 8 == 0 ? std::string::npos : places[random() % std::min<size_t>(places.size(), 8)];
+  for (size_t count = 0; out.size() + item.size() + 8 + input.size() < kGrownBytesMax; ++count) {
+    out += place == std::string::npos ? item : item.substr(0, place) + std::to_string(count) + item.substr(place);
+    out += separator;
+  }
+  return out + input.substr(from);
+}
+
 struct Arguments {
   int count;
   char** values;
@@ -154,15 +218,26 @@ int replay(int argc, char** argv) {
   std::fflush(stdout);  // so that the output is complete if an input ends the program
   keep_what_ends_us(argv[0], seed);
   std::mt19937_64 random(seed);
-  unsigned long long fed = 0;
+  unsigned long long fed = 0, largest = 0;
   auto vary = [&](unsigned long times) {
     for (const std::string& input : corpus)
       for (unsigned long i = 0; i < times; ++i, ++fed) feed(variant(input, corpus, random));
   };
+  auto grow = [&](const std::string& input) {
+    std::string large = grown(input, random);
+    if (large.empty()) return;
+    feed(large);
+    ++largest;
+  };
   for (const std::string& input : corpus) feed(input);
   vary(variants);
-  while (std::chrono::steady_clock::now() < end) vary(1);
-  std::printf("%zu inputs, %llu variants of them\n", corpus.size(), fed);
+  for (unsigned long i = 0; variants > 0 && i < kGrown; ++i) grow(corpus[i % corpus.size()]);
+  while (std::chrono::steady_clock::now() < end) {
+    vary(1);
+    grow(corpus[random() % corpus.size()]);
+  }
+  std::printf("%zu inputs, %llu variants of them, %llu grown; the slowest had %zu bytes and took %.2f s of the processor\n",
+              corpus.size(), fed, largest, slowest.second, slowest.first);
   return 0;
 }
 
