@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// See download.h.
+#include "store/client/download.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "runtime/base/text.h"
+#include "store/client/proxy.h"
+
+namespace coracle {
+namespace {
+
+constexpr long kRedirectionsMax = 10;  // as Go's http.Get
+constexpr long kDownloadConnectTimeoutMs = 10'000;
+constexpr long kStalledSeconds = 60;  // without a byte
+constexpr long kOk = 200, kNotFound = 404;
+
+struct Download {
+  std::string body, status_line;
+  size_t bytes_max = 0;
+  bool too_large = false;
+};
+
+size_t on_download_body(char* bytes, size_t size, size_t count, void* user) {
+  auto& download = *static_cast<Download*>(user);
+  download.too_large = download.body.size() + size * count > download.bytes_max;
+  if (download.too_large) return 0;
+  download.body.append(bytes, size * count);
+  return size * count;
+}
+
+size_t on_download_header(char* bytes, size_t size, size_t count, void* user) {
+  std::string_view line(bytes, size * count);
+  if (line.starts_with("HTTP/")) {  // of the first response, or of the one after a redirection
+    auto& download = *static_cast<Download*>(user);
+    download.status_line = trim(line.substr(std::min(line.find(' '), line.size())));
+    download.body.clear();
+  }
+  return line.size();
+}
+
+}  // namespace
+
+Result<std::string> download(const std::string& url, size_t bytes_max) {
+  std::unique_ptr<CURL, void (*)(CURL*)> easy(curl_easy_init(), curl_easy_cleanup);
+  if (!easy) return Error(Code::unavailable, "libcurl cannot start");
+  Download got;
+  got.bytes_max = bytes_max;
+  std::array<char, CURL_ERROR_SIZE> detail{};
+  std::string proxy = proxy_for(url, ProxyEnvironment::read());
+  curl_easy_setopt(easy.get(), CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy.get(), CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy.get(), CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(easy.get(), CURLOPT_MAXREDIRS, kRedirectionsMax);
+  curl_easy_setopt(easy.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy.get(), CURLOPT_CONNECTTIMEOUT_MS, kDownloadConnectTimeoutMs);
+  curl_easy_setopt(easy.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(easy.get(), CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
+  curl_easy_setopt(easy.get(), CURLOPT_USERAGENT, "coracle/" CORACLE_VERSION);
+  curl_easy_setopt(easy.get(), CURLOPT_PROXY, proxy.c_str());  // "": none
+  curl_easy_setopt(easy.get(), CURLOPT_NOPROXY, proxy.empty() ? "*" : "");
+  curl_easy_setopt(easy.get(), CURLOPT_ERRORBUFFER, detail.data());
+  curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, on_download_body);
+  curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &got);
+  curl_easy_setopt(easy.get(), CURLOPT_HEADERFUNCTION, on_download_header);
+  curl_easy_setopt(easy.get(), CURLOPT_HEADERDATA, &got);
+  CURLcode code = curl_easy_perform(easy.get());
+  long status = 0;
+  curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  if (got.too_large) return Error(Code::too_large, url + " is larger than " + std::to_string(bytes_max) + " bytes");
+  if (code == CURLE_URL_MALFORMAT) return Error(Code::bad_request, "the URL " + quoted(url) + " is not valid");
+  if (code != CURLE_OK)
+    return Error(Code::unavailable,
+                 "unable to read URL " + quoted(url) + ": " + (detail[0] ? detail.data() : curl_easy_strerror(code)));
+  if (status == kOk) return std::move(got.body);
+  return Error(
+      status == kNotFound ? Code::not_found : Code::unavailable,
+      "unable to read URL " + quoted(url) + ", server reported " + got.status_line + ", status code=" + std::to_string(status));
+}
+
+}  // namespace coracle

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands at a URL, and what is said where nothing does.
+#include "store/client/download.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <thread>
+
+namespace coracle {
+namespace {
+
+class DownloadTest : public testing::Test {
+ protected:
+  DownloadTest() {
+    server_.Get("/manifest", [this](const httplib::Request& request, httplib::Response& response) {
+      seen_ = request;
+      response.set_content("kind: Pod\n", "text/plain");
+    });
+    server_.Get("/moved", [](const httplib::Request&, httplib::Response& response) {
+      response.set_content("it is over there", "text/plain");
+      response.set_redirect("/manifest");
+    });
+    server_.Get("/loop", [](const httplib::Request&, httplib::Response& response) { response.set_redirect("/loop"); });
+    server_.Get("/local",
+                [](const httplib::Request&, httplib::Response& response) { response.set_redirect("file:///etc/hostname"); });
+    server_.Get("/broken", [](const httplib::Request&, httplib::Response& response) { response.status = 503; });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::jthread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();
+  }
+  ~DownloadTest() override { server_.stop(); }
+  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(port_) + path; }
+  Result<std::string> get(const std::string& path, size_t max = 1000) const { return download(url(path), max); }
+
+  httplib::Server server_;
+  httplib::Request seen_;
+  int port_ = 0;
+  std::jthread thread_;
+};
+
+TEST_F(DownloadTest, gives_the_body_also_behind_a_redirection) {
+  EXPECT_EQ(get("/manifest").value_or("-"), "kind: Pod\n");
+  EXPECT_FALSE(seen_.has_header("Authorization"));
+  EXPECT_EQ(get("/moved").value_or("-"), "kind: Pod\n");
+}
+
+TEST_F(DownloadTest, says_what_is_wrong) {
+  auto absent = get("/none");
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code(), Code::not_found);
+  EXPECT_EQ(absent.error().text(), "unable to read URL \"" + url("/none") + "\", server reported 404 Not Found, status code=404");
+  EXPECT_EQ(get("/broken").error().code(), Code::unavailable);
+  EXPECT_EQ(get("/loop").error().code(), Code::unavailable);
+  EXPECT_EQ(get("/manifest", 3).error().code(), Code::too_large);
+  EXPECT_EQ(download("http://", 10).error().code(), Code::bad_request);
+  int port = port_;
+  server_.stop();
+  thread_.join();
+  auto refused = download("http://127.0.0.1:" + std::to_string(port) + "/manifest", 10);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::unavailable);
+  EXPECT_NE(refused.error().text().find("unable to read URL"), std::string::npos);
+}
+
+// A server must not make us read a file of this machine.
+TEST_F(DownloadTest, is_not_led_to_local_files) { EXPECT_EQ(get("/local").error().code(), Code::unavailable); }
+
+}  // namespace
+}  // namespace coracle
