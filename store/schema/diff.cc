@@ -49,10 +49,13 @@ class Differ {
   json::object object(const Type* type, const json::object& last, const json::object& now, const json::object& live) {
     json::object patch;
     for (const auto& pair : now) {
-      if (pair.value().is_null()) continue;
       std::string_view name = pair.key();
       const Field* field = field_of(type, name);
       const json::value* there = present(live, name);
+      if (pair.value().is_null()) {  // says that there is to be none
+        if (there) patch[name] = nullptr;
+        continue;
+      }
       if (there) change(field, name, present(last, name), pair.value(), *there, patch);
       else if (!vanishes(field, pair.value())) patch[name] = pair.value();
     }
@@ -88,7 +91,7 @@ class Differ {
         json::object inner =
             object(type_of(&field), object_or_empty(present(last, pair.key())), pair.value().get_object(), there->get_object());
         if (!inner.empty()) patch[pair.key()] = std::move(inner);
-      } else if (!pair.value().is_null() && (!there || !equal(&field, pair.value(), *there))) {
+      } else if (pair.value().is_null() ? there != nullptr : !there || !equal(&field, pair.value(), *there)) {
         patch[pair.key()] = pair.value();
       }
     }

@@ -154,6 +154,9 @@ TEST(Merge, makes_the_patch_of_apply) {
                    R"({"spec":{"hostNetwork":false,"tolerations":[]}})", R"({"spec":{}})", "{}"},
           ApplyRow{"null is nothing", kPod, "{}", R"({"metadata":{"creationTimestamp":null,"name":"x"}})",
                    R"({"metadata":{"name":"x"}})", "{}"},
+          ApplyRow{"null takes away what is there", kPod, "{}", R"({"metadata":{"labels":null,"annotations":{"a":null}}})",
+                   R"({"metadata":{"labels":{"a":"1"},"annotations":{"a":"1","b":"2"}}})",
+                   R"({"metadata":{"labels":null,"annotations":{"a":null}}})"},
       }) {
     const KindInfo& info = catalog().of(row.kind);
     json::value last = *parse_json(row.last), now = *parse_json(row.now), live = *parse_json(row.live);
