@@ -16,6 +16,7 @@
 #include "ctl/managed_fields.h"
 #include "ctl/merge_conflict.h"
 #include "ctl/print.h"
+#include "ctl/selection.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
@@ -141,6 +142,14 @@ void erase_nulls(json::value& value) {
   }
 }
 
+// Messages may be kept, where a Secret's values must not be.
+void hide_values(json::value& changes) {
+  for (const char* field : {"data", "stringData"})
+    if (const json::value* values = find(changes, field); values && values->is_object())
+      for (auto& member : make(changes, field).get_object())
+        if (!member.value().is_null()) member.value() = "***";
+}
+
 // Client-side apply of one object.
 class ClientSide {
  public:
@@ -198,6 +207,8 @@ class ClientSide {
       if (find(*changes, "metadata.annotations") && find(*changes, "metadata.annotations")->is_object())
         make(*changes, "metadata.annotations").get_object().erase(kLastApplied);
     if (!patches_conflict(&kind_.type(), ours, theirs)) return {};
+    if (kind_.kind == kSecret)
+      for (json::value* changes : {&theirs, &ours}) hide_values(*changes);
     return Error(Code::conflict, "--overwrite=false: the patch\n" + to_yaml(ours) +
                                      "conflicts with changes that others made since the last apply:\n" + to_yaml(theirs));
   }
@@ -299,10 +310,10 @@ Result<void> check_apply_flags(const ApplyFlags& flags) {
   if (flags.all && !flags.selector.empty()) return wrong("cannot set --all and --selector at the same time");
   if (!flags.subresource.empty() && !flags.server_side) return wrong("--subresource can only be specified for --server-side");
   TRY(field_validation_of(flags.validate));
-  TRY(propagation_of(flags.deletion.cascade));
+  TRY(check_cascade(flags.deletion.cascade));
   if (!flags.prune.prune) return {};
   if (flags.deletion.force) return wrong("--force cannot be used with --prune");
-  if (!flags.all && flags.selector.empty())
+  if (!flags.all && trim(flags.selector).empty())  // spaces would select everything
     return wrong(
         "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you "
         "did not mean to prune all resources, specify a label selector");

@@ -17,9 +17,17 @@ struct CertificateFlags {
 
 Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
   std::vector<std::string> names;
-  for (const std::string& name : flags.names) {  // csr/NAME is accepted too
-    size_t slash = name.find('/');
-    names.push_back(slash == name.npos ? name : name.substr(slash + 1));
+  if (!flags.names.empty() && !flags.files.empty())
+    return Error(Code::bad_request, "resource/name arguments cannot be provided when a path is specified");
+  for (const std::string& word : flags.names) {
+    Named one{&schema::catalog().of(kCertificateSigningRequest), word};
+    if (word.find('/') != word.npos) {  // csr/NAME is accepted too
+      std::vector<Named> parsed = TRY(parse_named({word}));
+      one = parsed.front();
+    }
+    if (!(one.kind->kind == kCertificateSigningRequest))
+      return Error(Code::bad_request, "can only handle certificates.k8s.io/v1 certificate signing requests");
+    names.push_back(one.name);
   }
   if (!flags.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files));

@@ -34,6 +34,10 @@ bool Commands::asked_for(Command command) const {
   return expected_.empty() || std::any_of(expected_.begin(), expected_.end(), names);
 }
 
+bool Commands::keeps_rest(Command command) const {
+  return std::find(keeps_rest_.begin(), keeps_rest_.end(), command) != keeps_rest_.end();
+}
+
 void Commands::add_dry_run(Command command, DryRun& value) {
   auto& added = *dry_run_flags_.emplace_back(std::make_unique<DryRunFlag>());
   added.value = &value;
@@ -77,7 +81,7 @@ Result<Session*> Commands::session() {
 }
 
 void FileFlags::add_to(Command command, bool with_kustomize) {
-  command.add_option("-f,--filename", files, "file, directory or - for standard input").delimiter(',');
+  command.add_option("-f,--filename", files, "file, directory, pattern as *.yaml, URL, or - for standard input").delimiter(',');
   if (with_kustomize) command.add_option("-k,--kustomize", kustomize, "directory with a kustomization, instead of files");
   command.add_flag("-R,--recursive", recursive, "look into subdirectories too");
 }

@@ -45,7 +45,11 @@ class Commands {
   GlobalFlags& flags() { return flags_; }
   Command root() const { return root_; }
   const Run& chosen() const { return chosen_; }
-  std::vector<std::string>& rest() { return rest_; }  // the words behind "--"
+  // What stands behind "--" in a line of `command` is for a program in a container: the parser does not get it, and it is in
+  // rest(). In the line of another command it is arguments, whatever it looks like.
+  void keep_rest(Command command) { keeps_rest_.push_back(command); }
+  bool keeps_rest(Command command) const;
+  std::vector<std::string>& rest() { return rest_; }
 
  private:
   struct DryRunFlag {
@@ -60,6 +64,7 @@ class Commands {
   std::vector<std::unique_ptr<DryRunFlag>> dry_run_flags_;
   std::vector<Output> outputs_;
   DryRun dry_run_ = DryRun::none;
+  std::vector<Command> keeps_rest_;
   std::vector<std::string> rest_, expected_;
 };
 

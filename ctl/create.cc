@@ -13,9 +13,9 @@
 #include "ctl/generate.h"
 #include "ctl/last_applied.h"
 #include "ctl/raw.h"
+#include "ctl/selection.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
-#include "store/object/selector.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -102,14 +102,6 @@ void add_new_object(Commands& commands, Command command, const std::shared_ptr<N
 }
 
 // ---- files ----
-
-Result<void> select_documents(const std::string& text, std::vector<Document>& documents) {
-  if (text.empty()) return {};
-  LabelSelector selector = TRY(LabelSelector::parse(text));
-  std::erase_if(documents,
-                [&](const Document& document) { return !selector.matches(get_object(document.object, "metadata.labels")); });
-  return {};
-}
 
 Result<int> each_document(Commands& commands, const FileFlags& files, const std::string& verb, const ActOnDocument& act,
                           const std::string& selector) {

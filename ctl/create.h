@@ -40,8 +40,6 @@ using ActOnDocument = std::function<Result<void>(Session&, Document&)>;
 // With a selector (-l), only to the objects that it matches.
 Result<int> each_document(Commands& commands, const FileFlags& files, const std::string& verb, const ActOnDocument& act,
                           const std::string& selector = {});
-// Removes the documents that the selector does not match. Errors: bad_request for a malformed one.
-Result<void> select_documents(const std::string& selector, std::vector<Document>& documents);
 // Sends the file to a path as it is. Errors: bad_request; the server's.
 Result<int> send_raw(Commands& commands, const CreateFlags& flags, const char* method, const std::string& path);
 

@@ -50,6 +50,7 @@ void add_workloads(Commands& commands, Command create) {
       deployment.add_option("--image", flags->deployment.images, "image; several: a container for each").delimiter(',')};
   deployment.add_option("-r,--replicas", flags->deployment.replicas, "how many pods");
   deployment.add_option("--port", flags->deployment.port, "port the container listens on");
+  commands.keep_rest(deployment);
   add_new_object(commands, deployment, flags, "failed to create deployment: ",
                  [&commands, flags = flags.get()](const std::string& name) -> Result<json::value> {
                    flags->deployment.name = name;
@@ -65,6 +66,7 @@ void add_workloads(Commands& commands, Command create) {
       cron_job.add_option("--image", cron_flags->job.image, "image"),
       cron_job.add_option("--schedule", cron_flags->job.schedule, "when, as cron writes it: \"*/5 * * * *\"")};
   cron_job.add_option("--restart", cron_flags->job.restart, "OnFailure or Never");
+  commands.keep_rest(cron_job);
   add_new_object(commands, cron_job, cron_flags, "failed to create cronjob: ",
                  [&commands, flags = cron_flags.get()](const std::string& name) -> Result<json::value> {
                    flags->job.name = name;
@@ -76,6 +78,7 @@ void add_workloads(Commands& commands, Command create) {
   Command job = commands.add("job", "Create a Job, of an image or as a CronJob makes them: NAME --from=cronjob/NAME", create);
   job.add_option("--image", job_flags->job.image, "image");
   job.add_option("--from", job_flags->from, "cronjob/NAME");
+  commands.keep_rest(job);
   add_new_object(commands, job, job_flags,
                  "failed to create job: ", [&commands, flags = job_flags.get()](const std::string& name) -> Result<json::value> {
                    JobFlags wanted = flags->job;

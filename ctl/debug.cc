@@ -224,6 +224,8 @@ Result<int> run_debug(Commands& commands, DebugFlags& flags) {
   Session* session = TRY(commands.session());
   Debugging debugging(*session, flags);
   if (!flags.files.empty()) {
+    if (!flags.args.empty())
+      return Error(Code::bad_request, "resource/name arguments cannot be provided when a path is specified");
     std::vector<Document> documents = TRY(read_documents(flags.files, false));
     for (Document& document : documents) {
       std::string ns = TRY(settle_namespace(*session, document));
@@ -278,6 +280,7 @@ void add_debug(Commands& commands) {
   debug.add_flag("--keep-readiness", flags->keep_readiness, "with --copy-to: readiness probes too");
   debug.add_flag("--keep-startup", flags->keep_startup, "with --copy-to: startup probes too");
   debug.add_flag("--keep-init-containers", flags->keep_init_containers, "with --copy-to: init containers too");
+  commands.keep_rest(debug);
   commands.on(debug, [&commands, flags] { return run_debug(commands, *flags); });
 }
 

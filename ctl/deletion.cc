@@ -17,16 +17,19 @@ void DeletionFlags::add_to(Command command) {
 }
 
 Result<std::string> propagation_of(const std::string& cascade) {
-  auto old = [&](const char* instead, const char* propagation) {
-    tell("warning: --cascade=" + cascade + " is deprecated (boolean value) and can be replaced with --cascade=" + instead +
-         ".\n");
-    return std::string(propagation);
-  };
   if (cascade == "background") return std::string("Background");
   if (cascade == "foreground") return std::string("Foreground");
   if (cascade == "orphan") return std::string("Orphan");
-  if (auto flag = parse_bool(cascade)) return *flag ? old("background", "Background") : old("orphan", "Orphan");
+  if (auto flag = parse_bool(cascade)) return std::string(*flag ? "Background" : "Orphan");
   return Error(Code::bad_request, "invalid cascade value (" + cascade + R"(). Must be "background", "foreground", or "orphan")");
+}
+
+Result<void> check_cascade(const std::string& cascade) {
+  TRY(propagation_of(cascade));
+  if (auto flag = parse_bool(cascade))
+    tell("warning: --cascade=" + cascade +
+         " is deprecated (boolean value) and can be replaced with --cascade=" + (*flag ? "background" : "orphan") + ".\n");
+  return {};
 }
 
 Result<json::object> deletion_options_of(const Session& session, const DeletionFlags& flags) {

@@ -18,8 +18,10 @@ struct DeletionFlags {
   void add_to(Command command);
 };
 
-// "Background", "Foreground" or "Orphan". Errors: bad_request, worded as kubectl's.
+// "Background", "Foreground" or "Orphan". Pure. Errors: bad_request, worded as kubectl's.
 Result<std::string> propagation_of(const std::string& cascade);
+// The same errors. Warns on standard error of a bool, which --cascade was before 1.20: a command calls it once.
+Result<void> check_cascade(const std::string& cascade);
 // The options for a request that deletes. Errors: bad_request for another --cascade.
 Result<json::object> deletion_options_of(const Session& session, const DeletionFlags& flags);
 // How long to wait until a deleted object is gone: --timeout, or `otherwise` if that is 0. Errors: of the flag.

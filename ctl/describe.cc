@@ -160,7 +160,7 @@ Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
   wanted.chunk_size = flags.chunk_size;
   Targets targets = TRY(targets_of(*session, wanted, flags.args, true, flags.all_namespaces));
   if (targets.found.empty() && targets.missing.empty()) {
-    tell("No resources found in " + session->ns() + " namespace.\n");
+    tell(flags.all_namespaces ? "No resources found\n" : "No resources found in " + session->ns() + " namespace.\n");
     return 0;
   }
   bool first = true;

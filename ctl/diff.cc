@@ -13,6 +13,7 @@
 #include "ctl/apply.h"
 #include "ctl/last_applied.h"
 #include "ctl/print.h"
+#include "ctl/selection.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"

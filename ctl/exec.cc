@@ -100,6 +100,7 @@ void add_exec(Commands& commands) {
     command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
     if (attach) command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
     else command.add_option("-f,--filename", flags->files, "file with the object").delimiter(',');
+    if (!attach) commands.keep_rest(command);
     commands.on(command, [&commands, flags, attach] { return run_exec(commands, *flags, attach); });
   }
 }

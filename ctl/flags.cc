@@ -184,6 +184,7 @@ class FlagWords {
     rest_ = &words;
     for (at_ = 0; at_ < words.size();) {
       const std::string& word = words[at_++];
+      if (word == "--") return arguments_only();
       if (word.size() < 2 || word.front() != '-') argument(word);
       else if (word.starts_with("--")) TRY(long_flag(word));
       else TRY(short_flags(word));
@@ -192,6 +193,18 @@ class FlagWords {
   }
 
  private:
+  // What is behind "--". CLI11 gives that to the root, so the sign goes; then it could not tell what begins with a dash from a
+  // flag, but nothing of Kubernetes' is called so.
+  Result<std::vector<std::string>> arguments_only() {
+    for (; at_ < rest_->size(); ++at_) {
+      const std::string& word = (*rest_)[at_];
+      if (word.size() > 1 && word.front() == '-')
+        return Error(Code::bad_request, "unexpected argument " + coracle::quoted(word) + " behind --: flags stand before it");
+      read_.push_back(word);
+    }
+    return std::move(read_);
+  }
+
   void argument(const std::string& word) {
     for (Command command : Command(app_).commands())
       if (command.answers_to(word)) {

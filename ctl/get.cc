@@ -5,6 +5,7 @@
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
 #include "ctl/raw.h"
+#include "ctl/selection.h"
 #include "ctl/sort_key.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
@@ -25,6 +26,14 @@ struct GetFlags {
   bool server_print = true;
   int64_t chunk_size = kChunkSize;
   std::string subresource;
+
+  SelectionFlags selection() const {
+    return {.files = files,
+            .selector = selector,
+            .field_selector = field_selector,
+            .kind_means_all = true,
+            .all_namespaces = all_namespaces};
+  }
 };
 
 struct Selection {
@@ -47,8 +56,9 @@ TableOptions table_options(const GetFlags& flags, const Selection& selection, bo
 
 Query list_query(const GetFlags& flags) {
   Query query;
-  if (!flags.selector.empty()) query.emplace_back("labelSelector", flags.selector);
-  if (!flags.field_selector.empty()) query.emplace_back("fieldSelector", flags.field_selector);
+  SelectionFlags selection = flags.selection();
+  if (!selection.labels().empty()) query.emplace_back("labelSelector", selection.labels());
+  if (!selection.fields().empty()) query.emplace_back("fieldSelector", selection.fields());
   return query;
 }
 
@@ -155,21 +165,21 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
     selections.push_back({kind, ns, {}});
     if (!name.empty()) selections.back().names.push_back(name);
   };
+  std::vector<Named> named = TRY(named_by(flags.selection(), flags.args, &failures));
   if (!flags.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
-    for (const auto& document : documents) {
-      std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
-      if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
-      if (name.empty()) failures.push_back(Error(Code::bad_request, "resource name may not be empty").wrap(document.source));
-      else add(document.kind, ns, name);
+    TRY(select_documents(flags.selector, documents));
+    for (auto& document : documents) {
+      std::string name(get_string(document.object, "metadata.name"));
+      auto ns = settle_namespace(session, document);
+      if (!ns) failures.push_back(ns.take_error());
+      else if (name.empty()) failures.push_back(Error(Code::bad_request, "resource name may not be empty").wrap(document.source));
+      else add(document.kind, *ns, name);
     }
     return selections;
   }
-  std::vector<Named> named = TRY(parse_named(flags.args, &failures));
   for (const auto& one : named) {
     bool namespaced = one.kind->kind.namespaced;
-    if (!one.name.empty() && namespaced && flags.all_namespaces)
-      return Error(Code::bad_request, "a resource cannot be retrieved by name across all namespaces");
     add(one.kind, namespaced && !flags.all_namespaces ? session.ns() : "", one.name);
   }
   return selections;
@@ -325,6 +335,9 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
       if (selection.names.empty()) return Error(Code::bad_request, "--subresource needs the names of objects");
   if (selections.size() + failures.size() > 1 && (flags.watch || flags.watch_only))
     return Error(Code::bad_request, "you may only specify a single resource type to watch");
+  if (!selections.empty() && selections.front().names.size() > 1 && (flags.watch || flags.watch_only))
+    return Error(Code::bad_request, "watch is only supported on individual resources and resource collections - " +
+                                        std::to_string(selections.front().names.size()) + " resources were found");
   if (selections.empty() && !failures.empty()) {
     print_failures(failures);
     return 1;

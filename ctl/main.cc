@@ -35,6 +35,7 @@ std::vector<std::string> long_flags_of(Command command) {
 // The first unknown flag of the line; "" if all are known.
 std::string unknown_flag(Command command, const std::vector<std::string>& words) {
   for (const auto& word : words) {
+    if (word == "--") break;
     if (word.size() < 2 || word.front() != '-') continue;
     std::string name = word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
     if (!is_known(name, command)) return name;
@@ -99,6 +100,12 @@ Command innermost(Command root) {
   return at;
 }
 
+// The command that the words name.
+Command command_of(Command root, std::vector<std::string> words) {
+  words.emplace_back();  // no word is being typed after them
+  return parse_line(root, words).command;
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   Program program;
@@ -129,17 +136,18 @@ int run(int argc, char** argv) {
     program.flags.plugin_policy = (*preferences)->plugin_policy;
     program.flags.plugin_allowlist = (*preferences)->plugin_allowlist;
   }
-  // Words after "--" belong to a program in a container, so the parser does not get them.
   auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> own(words.begin(), dashes);
-  if (dashes != words.end()) commands.rest().assign(dashes + 1, words.end());
+  if (commands.keeps_rest(command_of(root, own))) {
+    if (dashes != words.end()) commands.rest().assign(dashes + 1, words.end());
+  } else {
+    own = words;
+  }
   std::vector<const char*> line = {argv[0]};
   for (const auto& word : own) line.push_back(word.c_str());
   auto help = program.command_line.parse(int(line.size()), line.data());
   if (!help && help.error().text() == kNoCommand) {  // as kubectl: what could have been named, and a failure
-    std::vector<std::string> all = own;
-    all.emplace_back();  // no word is being typed after it
-    Command group = parse_line(root, all).command;
+    Command group = command_of(root, own);
     (void)print_help(group);
     return group.name() == "certificate" ? 0 : 1;
   }

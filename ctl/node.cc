@@ -152,20 +152,36 @@ struct NodeFlags : DrainRules {
 
 const schema::KindInfo& nodes() { return schema::catalog().of(kNode); }
 
-// The nodes given by name ("edge", "node/edge"), by selector, or all.
+// "edge" of "edge" and "node/edge". Errors: bad_request for another kind's.
+Result<std::string> node_name(const std::string& word) {
+  if (word.find('/') == word.npos) return word;
+  std::vector<Named> named = TRY(parse_named({word}));
+  if (named.front().kind == &nodes()) return named.front().name;
+  return Error(Code::bad_request,
+               "expected resource of type node, got " + coracle::quoted(named.front().kind->kind.resource) + ": " + word);
+}
+
+// The nodes given by name ("edge", "node/edge"), by selector, or all. These exclude each other: who gives two means fewer nodes
+// than one of them.
 Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& flags, const std::vector<std::string>& names) {
   std::vector<json::value> found;
-  if (names.empty() && flags.selector.empty() && !flags.all)
+  std::string labels(trim(flags.selector));  // spaces select nothing
+  if (!names.empty() && !labels.empty())
+    return Error(Code::bad_request, "cannot specify both a node name and a --selector option");
+  if (!names.empty() && flags.all) return Error(Code::bad_request, "cannot specify both a node name and --all");
+  if (!labels.empty() && flags.all)
+    return Error(Code::bad_request, "setting 'all' parameter with a non empty selector is prohibited");
+  if (names.empty() && labels.empty() && !flags.all)
     return Error(Code::bad_request, "a node's name, or --selector, is required; see: coraclectl get nodes");
   if (names.empty()) {
     Request request{.path = session.path(nodes(), "")};
-    if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
+    if (!labels.empty()) request.query.emplace_back("labelSelector", labels);
     json::value list = TRY(session.json(request));
     for (const auto& item : get_array(list, "items")) found.push_back(item);
     return found;
   }
   for (const auto& name : names) {
-    std::string plain = name.substr(name.find('/') == name.npos ? 0 : name.find('/') + 1);
+    std::string plain = TRY(node_name(name));
     json::value node = TRY(session.json({.path = session.path(nodes(), "", plain)}));
     found.push_back(std::move(node));
   }
@@ -359,6 +375,8 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     if (kind) return Error(Code::bad_request, "invalid resource type " + word + ", only node types are supported");
     bool is_change = word.find_first_of("=:") != word.npos ||
                      (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));
+    if (!is_change && !changes.empty())
+      return Error(Code::bad_request, "all resources must be specified before taint changes: " + word);
     if (!is_change) {
       names.push_back(word);
       continue;

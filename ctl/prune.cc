@@ -56,11 +56,10 @@ Result<ApiResource> listed_resource(Session& session, const std::string& text) {
   return Error(Code::not_found, "no matches for kind " + coracle::quoted(kind) + " in version " + coracle::quoted(api_version));
 }
 
-std::string resource_path(const ApiResource& resource, const std::string& ns, const std::string& name = {}) {
+std::string resource_path(const ApiResource& resource, const std::string& ns) {
   std::string path = (resource.group.empty() ? "/api/" : "/apis/") + resource.group_version();
   if (!ns.empty()) path += "/namespaces/" + percent_encode(ns);
-  path += "/" + resource.name;
-  return name.empty() ? path : path + "/" + percent_encode(name);
+  return path + "/" + resource.name;
 }
 
 Result<void> find_prunable(Session& session, const ApiResource& resource, const std::string& ns, const std::string& selector,
@@ -121,7 +120,8 @@ Result<void> prune_objects(Session& session, const DeletionFlags& flags, DryRun 
   json::object options = TRY(deletion_options_of(session, flags));
   for (const auto& [resource, object] : objects) {
     std::string name(get_string(object, "metadata.name"));
-    std::string path = resource_path(resource, std::string(get_string(object, "metadata.namespace")), name);
+    std::string path =
+        resource_path(resource, std::string(get_string(object, "metadata.namespace"))) + "/" + percent_encode(name);
     if (dry_run != DryRun::client) TRY(session.json({.method = "DELETE", .path = path, .body = to_text(options)}));
     json::value shown = object;
     hide_managed_fields(shown);

@@ -46,7 +46,7 @@ std::string encoded(const std::string& path) {
 Result<int> run_raw(Commands& commands, const RawRequest& raw) {
   TRY(check_raw(raw));
   Session* session = TRY(commands.session());
-  Request request{.method = raw.method, .path = encoded(raw.path)};
+  Request request{.method = raw.method, .path = encoded(raw.path), .path_as_typed = true};
   request.body = TRY(body_of(raw));
   request.accept = "application/json, */*";
   auto done = session->stream(request, [](std::string_view bytes) { return out(bytes), true; });

@@ -25,6 +25,7 @@ Result<void> check_replace_flags(const ReplaceFlags& flags) {
   if (flags.deletion.force && flags.dry_run != DryRun::none)  // the new one cannot be tried while the old one is there
     return Error(Code::bad_request, "--dry-run can not be used when --force is set");
   if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  TRY(check_cascade(flags.deletion.cascade));
   return flags.check();
 }
 

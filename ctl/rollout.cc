@@ -194,7 +194,13 @@ Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rol
   return history_of(live.object, get_array(list, "items"), rolling);
 }
 
+Result<void> check_revision(const RolloutFlags& flags) {
+  if (flags.revision >= 0) return {};
+  return Error(Code::bad_request, "revision must be a positive integer: " + count(flags.revision));
+}
+
 Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
+  TRY(check_revision(flags));
   auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, flags.args, true));
@@ -227,6 +233,7 @@ std::string history_text(const Live& live, const std::vector<Revision>& history)
 }
 
 Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
+  TRY(check_revision(flags));
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, flags.args, true));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {

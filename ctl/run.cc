@@ -227,7 +227,7 @@ Result<void> check_run_flags(const RunFlags& flags) {
     return wrong("invalid restart policy: " + flags.pod.restart);
   if (!is_one_of(flags.pod.pull_policy, {"", "Always", "IfNotPresent", "Never"}))
     return wrong("invalid image pull policy: " + flags.pod.pull_policy);
-  TRY(propagation_of(flags.deletion.cascade));
+  TRY(check_cascade(flags.deletion.cascade));
   return flags.check();
 }
 
@@ -299,6 +299,7 @@ void add_pod(Commands& commands) {
   run_command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
   flags->CreateFlags::add_to(commands, run_command);
   flags->files.add_to(run_command);
+  commands.keep_rest(run_command);
   commands.on(run_command, [&commands, flags, image, attach]() -> Result<int> {
     TRY(require_flags({image}));
     if (!flags->files.empty())

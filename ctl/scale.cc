@@ -98,6 +98,7 @@ Result<int> run_scale(Commands& commands, const ScaleFlags& flags, bool given) {
   if (!given) return Error(Code::bad_request, "required flag(s) \"replicas\" not set");
   if (flags.replicas < 0)
     return Error(Code::bad_request, "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0");
+  if (flags.current < -1) return Error(Code::bad_request, "The --current-replicas must specify an integer of -1 or greater");
   auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, flags.args));

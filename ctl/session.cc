@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "ctl/manifest_files.h"
 #include "ctl/preferences.h"
 #include "ctl/wait.h"
 #include "runtime/base/guarded.h"
@@ -29,6 +28,17 @@ namespace {
 constexpr size_t kWarningsMax = 10'000;      // of one run of the program
 constexpr size_t kShownBodyBytesMax = 1024;  // with -v=8
 
+// What is asked of one object must not reach all of its kind, nor another path. Source: client-go rest/request.go, Name().
+Result<void> check_path(std::string_view path) {
+  for (std::string_view part : split(path.substr(std::min<size_t>(path.size(), 1)), '/')) {
+    if (part.empty()) return Error(Code::bad_request, "resource name may not be empty");
+    if (part == "." || part == "..")
+      return Error(Code::bad_request,
+                   "invalid resource name " + coracle::quoted(part) + ": [may not be '" + std::string(part) + "']");
+  }
+  return {};
+}
+
 }  // namespace
 
 struct Session::State {
@@ -40,6 +50,7 @@ struct Session::State {
   Guarded<std::set<std::string>> warned;  // several streams may run at a time
 
   Result<HttpRequest> http_request(const Request& request) const {
+    if (!request.path_as_typed) TRY(check_path(request.path));
     bool writes = request.method != "GET", told = false;
     if (writes && dry_run == DryRun::client)
       return Error(Code::internal, "--dry-run=client: " + request.method + " " + request.path + " was not sent, it would write");
@@ -154,13 +165,16 @@ json::object Session::delete_options() const {
 const std::string& Session::server() const { return state_->http->access().server; }
 std::string Session::user_name() const { return state_->http->access().user; }
 
-std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std::string_view name,
-                          std::string_view subresource) const {
+std::string Session::path(const schema::KindInfo& kind, std::string_view ns) const {
   std::string path = kind.kind.group.empty() ? "/api/" : "/apis/" + std::string(kind.kind.group) + "/";
   path += kind.kind.version;
   if (kind.kind.namespaced && !ns.empty()) path += "/namespaces/" + percent_encode(ns);
-  path.append("/").append(kind.kind.resource);
-  if (!name.empty()) path += "/" + percent_encode(name);
+  return path.append("/").append(kind.kind.resource);
+}
+
+std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std::string_view name,
+                          std::string_view subresource) const {
+  std::string path = this->path(kind, ns) + "/" + percent_encode(name);
   if (!subresource.empty()) path.append("/").append(subresource);
   return path;
 }
@@ -233,19 +247,18 @@ Result<const schema::KindInfo*> kind_named(std::string_view word) {
                                       (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
 }
 
-// What all objects have has the shape that all commands rely on. An empty "annotations:", as charts leave behind, is none.
-Result<void> settle_metadata(json::value& object, const std::string& source) {
-  auto settle = [&](json::value& parent, const char* field, const std::string& path) -> Result<void> {
-    json::value* found = parent.get_object().if_contains(field);
-    if (found && found->is_null()) parent.get_object().erase(field);
-    else if (found && !found->is_object()) return Error(Code::invalid, source + ": " + path + ": must be an object");
-    return {};
-  };
-  TRY(settle(object, "metadata", "metadata"));
+// What all objects have has the shape that all commands rely on. An empty "annotations:", as charts leave behind, stays as it is:
+// a server takes it for none, and in a patch it says that there are to be none.
+Result<void> check_metadata(json::value& object, const std::string& source) {
+  auto wrong = [&](const char* path) { return Error(Code::invalid, source + ": " + path + ": must be an object"); };
   json::value* metadata = object.get_object().if_contains("metadata");
   if (!metadata) return {};
-  TRY(settle(*metadata, "labels", "metadata.labels"));
-  return settle(*metadata, "annotations", "metadata.annotations");
+  if (metadata->is_null()) return object.get_object().erase("metadata"), Result<void>();
+  if (!metadata->is_object()) return wrong("metadata");
+  for (auto [field, path] : {std::pair{"labels", "metadata.labels"}, std::pair{"annotations", "metadata.annotations"}})
+    if (json::value* map = metadata->get_object().if_contains(field); map && !map->is_null() && !map->is_object())
+      return wrong(path);
+  return {};
 }
 
 // The objects of a document: its own, or a List's. Errors: invalid.
@@ -272,7 +285,7 @@ Result<void> read_document(json::value parsed, const std::string& source, std::v
           return Error(Code::invalid, source + ": Object '" +
                                           std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") +
                                           "' is missing: every object names its apiVersion and kind");
-      TRY(settle_metadata(object, source));
+      TRY(check_metadata(object, source));
       if (const schema::KindInfo* kind = kind_of(object)) return kind;
       return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) +
                                       " in version " + coracle::quoted(get_string(object, "apiVersion")));
@@ -365,32 +378,6 @@ Result<void> read_source(const std::string& name, const std::string& whole, std:
   return {};
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file && errno == ENOENT) return Error(Code::not_found, "the path " + coracle::quoted(path) + " does not exist");
-  if (!file) return Error::from_errno("read " + path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-Result<std::vector<std::string>> manifests_in(const std::string& directory, bool recursive) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> paths;
-  std::error_code failed;
-  auto consider = [&](const fs::directory_entry& entry) {
-    std::string extension = entry.path().extension();
-    std::error_code ignored;
-    if (entry.is_regular_file(ignored) && (extension == ".yaml" || extension == ".yml" || extension == ".json"))
-      paths.push_back(entry.path());
-  };
-  if (recursive)
-    for (const auto& entry : fs::recursive_directory_iterator(directory, failed)) consider(entry);
-  else
-    for (const auto& entry : fs::directory_iterator(directory, failed)) consider(entry);
-  if (failed) return Error::from_errno(failed.value(), "read " + directory);
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Session::Socket>> Session::upgrade(const Request& request, std::string_view protocol) {
@@ -471,32 +458,14 @@ Result<std::string> settle_namespace(const Session& session, Document& document)
 }
 
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive, std::vector<Error>* wrong) {
-  std::vector<Document> documents;
-  auto read = [&](const std::string& path) -> Result<void> {
-    auto text = read_file(path);
-    if (text) return read_source(path, *text, documents, wrong);
-    if (!wrong) return text.take_error();
-    wrong->push_back(text.take_error());
-    return {};
-  };
   // A path that is not there stops all before anything is done: who names it is somewhere else than he thinks.
-  std::error_code failed;
-  for (const auto& file : files)
-    if (file != "-" && !std::filesystem::exists(file, failed) && !failed)
-      return Error(Code::not_found, "the path " + coracle::quoted(file) + " does not exist");
-  for (const auto& file : files) {
-    if (file == "-") {
-      std::string text;
-      char buffer[65536];
-      while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, got);
-      TRY(read_source("standard input", text, documents, wrong));
-    } else if (std::filesystem::is_directory(file, failed)) {
-      std::vector<std::string> paths = TRY(manifests_in(file, recursive));
-      if (paths.empty()) return Error(Code::not_found, "no .yaml, .yml or .json files in " + file);
-      for (const auto& path : paths) TRY(read(path));
-    } else {
-      TRY(read(file));
-    }
+  std::vector<std::string> sources = TRY(manifest_sources(files, recursive));
+  std::vector<Document> documents;
+  for (const auto& source : sources) {
+    auto text = read_manifest(source);
+    if (!text && !wrong) return text.take_error();
+    if (!text) wrong->push_back(text.take_error());
+    else TRY(read_source(source == "-" ? "standard input" : source, *text, documents, wrong));
   }
   return documents;
 }

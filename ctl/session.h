@@ -48,6 +48,7 @@ struct Request {
   std::string body;
   std::string content_type = "application/json";
   std::string accept = "application/json";
+  bool path_as_typed = false;  // by the user, for --raw: it is not checked
 };
 
 class Session {
@@ -62,7 +63,10 @@ class Session {
   const std::string& server() const;
   std::string user_name() const;
 
-  std::string path(const schema::KindInfo& kind, std::string_view ns, std::string_view name = {},
+  // The path of all objects of a kind, in a namespace or, with "", in all.
+  std::string path(const schema::KindInfo& kind, std::string_view ns) const;
+  // The path of one object. An empty name does not give the path of all of them, but one that every request refuses.
+  std::string path(const schema::KindInfo& kind, std::string_view ns, std::string_view name,
                    std::string_view subresource = {}) const;
 
   // From now on no request may change anything, whichever command sends it: of the server's dry run, each that writes says
@@ -74,7 +78,7 @@ class Session {
   bool warned() const;  // by the server, in any answer
 
   // Sends and waits. Warnings of the server go to standard error, each once. Errors: the Status as Error; unavailable when the
-  // server cannot be reached, with advice.
+  // server cannot be reached, with advice; bad_request for a path whose object has no name, or one that no object can have.
   Result<std::string> text(const Request& request);
   Result<json::value> json(const Request& request);
   // Hands the answer's body to `sink` as it comes, until it ends or the sink returns false.
@@ -126,8 +130,8 @@ struct Document {  // one object from a file
 // The namespace a document goes to, written into it; "" for a kind without. Errors: bad_request when -n says another one.
 Result<std::string> settle_namespace(const Session& session, Document& document);
 
-// Files, directories (their *.yaml, *.yml, *.json, sorted) and "-"; Lists are opened. Errors: invalid, naming file and line;
-// not_found for a path that is not there. With `wrong`, files and documents that cannot be read are told there, and the others
+// The objects of what -f names (manifest_files.h); Lists are opened. Errors: invalid, naming file and line; those of finding and
+// reading the files. With `wrong`, files and documents that cannot be read are told there, and the others
 // are still given.
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive,
                                              std::vector<Error>* wrong = nullptr);

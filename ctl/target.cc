@@ -2,12 +2,13 @@
 // See target.h.
 #include "ctl/target.h"
 
-#include <filesystem>
-
+#include "ctl/manifest_files.h"
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
+#include "ctl/selection.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
+#include "store/object/selector.h"
 #include "store/schema/merge.h"
 
 namespace coracle::ctl {
@@ -30,49 +31,45 @@ Result<std::string> field_validation_of(const std::string& validate) {
                                       "; must be one of: strict (or true), warn, ignore (or false)");
 }
 
-Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any,
-                           bool all_namespaces) {
+namespace {
+
+void read_live(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name, Targets& targets) {
+  auto object = session.json({.path = session.path(kind, ns, name)});
+  if (object) targets.found.push_back({&kind, ns, name, std::move(*object)});
+  else targets.missing.push_back(object.take_error());
+}
+
+// Of the objects in the files, those whose labels the selector matches: of --local their own, else those that they have at the
+// server.
+Result<Targets> file_targets(Session& session, const TargetFlags& flags, const SelectionFlags& selection) {
   Targets targets;
-  auto add = [&](const schema::KindInfo& kind, std::string ns, const std::string& name) {
-    if (name.empty()) return targets.missing.push_back(Error(Code::bad_request, "resource name may not be empty"));
-    auto object = session.json({.path = session.path(kind, ns, name)});
-    if (object) targets.found.push_back({&kind, std::move(ns), name, std::move(*object)});
-    else targets.missing.push_back(object.take_error());
-  };
-  if (!flags.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files, &targets.missing));
-    for (auto& document : documents) {
-      json::value as_written = flags.local ? document.object : json::value();
-      auto ns = settle_namespace(session, document);
-      std::string name(get_string(document.object, "metadata.name"));
-      if (!ns) targets.missing.push_back(ns.take_error());
-      else if (flags.local) targets.found.push_back({document.kind, *ns, name, std::move(as_written)});
-      else add(*document.kind, *ns, name);
-    }
-    return targets;
+  LabelSelector selector = TRY(LabelSelector::parse(selection.labels()));
+  std::vector<Document> documents = TRY(read_documents(flags.files, &targets.missing));
+  for (auto& document : documents) {
+    json::value as_written = flags.local ? document.object : json::value();
+    auto ns = settle_namespace(session, document);
+    std::string name(get_string(document.object, "metadata.name"));
+    if (!ns) targets.missing.push_back(ns.take_error());
+    else if (flags.local) targets.found.push_back({document.kind, *ns, name, std::move(as_written)});
+    else read_live(session, *document.kind, *ns, name, targets);
   }
-  if (flags.local)
-    return Error(Code::bad_request,
-                 "you must specify resources by --filename when --local is set.\nExample resource specifications include:\n"
-                 "   '-f rsrc.yaml'\n   '--filename=rsrc.json'");
-  if (args.empty() && any) return Error(Code::bad_request, "required resource not specified");
-  if (args.empty())
-    return Error(Code::bad_request,
-                 "You must provide one or more resources by argument or filename.\nExample resource specifications include:\n"
-                 "   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'");
-  if (flags.all && !flags.selector.empty()) return Error(Code::bad_request, "cannot set --all and --selector at the same time");
-  std::vector<Named> named = TRY(parse_named(args));
+  if (!selector.empty())
+    std::erase_if(targets.found, [&](const Live& live) { return !selector.matches(get_object(live.object, "metadata.labels")); });
+  return targets;
+}
+
+Result<Targets> named_targets(Session& session, const TargetFlags& flags, const SelectionFlags& selection,
+                              const std::vector<Named>& named) {
+  Targets targets;
   for (const auto& one : named) {
     std::string ns = one.kind->kind.namespaced ? session.ns() : "";
     if (!one.name.empty()) {
-      add(*one.kind, ns, one.name);
+      read_live(session, *one.kind, ns, one.name, targets);
       continue;
     }
-    if (flags.selector.empty() && flags.field_selector.empty() && !flags.all && !any)
-      return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
-    Request request{.path = session.path(*one.kind, all_namespaces ? "" : ns)};
-    if (!flags.selector.empty()) request.query.emplace_back("labelSelector", flags.selector);
-    if (!flags.field_selector.empty()) request.query.emplace_back("fieldSelector", flags.field_selector);
+    Request request{.path = session.path(*one.kind, selection.all_namespaces ? "" : ns)};
+    if (!selection.labels().empty()) request.query.emplace_back("labelSelector", selection.labels());
+    if (!selection.fields().empty()) request.query.emplace_back("fieldSelector", selection.fields());
     json::value list = TRY(paged_list(session, std::move(request), flags.chunk_size));
     for (const auto& item : get_array(list, "items")) {
       targets.found.push_back(
@@ -83,10 +80,32 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
   return targets;
 }
 
+}  // namespace
+
+Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any,
+                           bool all_namespaces) {
+  if (flags.all && !trim(flags.selector).empty())
+    return Error(Code::bad_request, "cannot set --all and --selector at the same time");
+  if (flags.local && flags.files.empty())
+    return Error(Code::bad_request,
+                 "you must specify resources by --filename when --local is set.\nExample resource specifications include:\n"
+                 "   '-f rsrc.yaml'\n   '--filename=rsrc.json'");
+  if (args.empty() && flags.files.empty() && any) return Error(Code::bad_request, "required resource not specified");
+  SelectionFlags selection{.files = flags.files,
+                           .selector = flags.selector,
+                           .field_selector = flags.field_selector,
+                           .kind_means_all = any || flags.all,
+                           .all_namespaces = all_namespaces};
+  std::vector<Named> named = TRY(named_by(selection, args));
+  if (!flags.files.empty()) return file_targets(session, flags, selection);
+  return named_targets(session, flags, selection, named);
+}
+
 bool names_one(const TargetFlags& flags, const std::vector<std::string>& args) {
-  std::error_code ignored;
-  const auto& files = flags.files.files;
-  if (!files.empty()) return files.size() == 1 && files[0] != "-" && !std::filesystem::is_directory(files[0], ignored);
+  if (!flags.files.files.empty()) {
+    auto sources = manifest_sources(flags.files.files, flags.files.recursive);
+    return sources && sources->size() == 1 && sources->front() != "-";
+  }
   auto named = parse_named(args);
   return named && named->size() == 1 && !named->front().name.empty();
 }

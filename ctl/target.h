@@ -42,8 +42,8 @@ struct Targets {
 };
 
 // The objects that the arguments, files, selector or --all refer to. With `any`, a kind without a name means all its objects.
-// With --local, objects are taken from the files and the server is not used. Errors: bad_request if no object is named; errors of
-// reading files and lists.
+// With --local, objects are taken from the files and the server is not used. Errors: bad_request if no object is named, or if
+// what is given contradicts itself (selection.h); errors of reading files and lists.
 Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any = false,
                            bool all_namespaces = false);
 

@@ -240,12 +240,18 @@ Query query_of(const TopFlags& flags) {
   return query;
 }
 
+// The object that the line names, or a list of all.
+Result<json::value> read_all_or_one(Session& session, const TopFlags& flags, const Kind& kind, const std::string& ns) {
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  return session.json(
+      {.path = flags.name.empty() ? session.path(info, ns) : session.path(info, ns, flags.name), .query = query_of(flags)});
+}
+
 Result<int> run_pods(Commands& commands, const TopFlags& flags) {
   TRY(check(flags));
   Session* session = TRY(commands.session());
   std::string ns = flags.all_namespaces && flags.name.empty() ? "" : session->ns();
-  json::value list =
-      TRY(session->json({.path = session->path(schema::catalog().of(kPodMetrics), ns, flags.name), .query = query_of(flags)}));
+  json::value list = TRY(read_all_or_one(*session, flags, kPodMetrics, ns));
   std::vector<Usage> usages = pod_usages(list);
   if (usages.empty()) {
     std::fputs(ns.empty() ? "No resources found\n" : ("No resources found in " + ns + " namespace.\n").c_str(), stderr);
@@ -259,10 +265,8 @@ Result<int> run_pods(Commands& commands, const TopFlags& flags) {
 Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
   TRY(check(flags));
   Session* session = TRY(commands.session());
-  json::value metrics =
-      TRY(session->json({.path = session->path(schema::catalog().of(kNodeMetrics), "", flags.name), .query = query_of(flags)}));
-  json::value nodes =
-      TRY(session->json({.path = session->path(schema::catalog().of(kNode), "", flags.name), .query = query_of(flags)}));
+  json::value metrics = TRY(read_all_or_one(*session, flags, kNodeMetrics, ""));
+  json::value nodes = TRY(read_all_or_one(*session, flags, kNode, ""));
   out(print_node_usages(metrics, nodes, {flags.show_capacity, !flags.no_headers, flags.sort_by, flags.show_swap}));
   return 0;
 }

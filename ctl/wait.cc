@@ -7,6 +7,7 @@
 #include "ctl/command.h"
 #include "ctl/go_format.h"
 #include "ctl/jsonpath.h"
+#include "ctl/selection.h"
 #include "ctl/target.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
@@ -218,8 +219,8 @@ class Waiting {
   Result<void> all(const schema::KindInfo& kind, std::vector<Error>& failures, size_t& found) {
     std::string path = session_.path(kind, kind.kind.namespaced && !flags_.all_namespaces ? session_.ns() : "");
     Query query;
-    if (!flags_.selector.empty()) query.emplace_back("labelSelector", flags_.selector);
-    if (!flags_.field_selector.empty()) query.emplace_back("fieldSelector", flags_.field_selector);
+    if (!trim(flags_.selector).empty()) query.emplace_back("labelSelector", flags_.selector);
+    if (!trim(flags_.field_selector).empty()) query.emplace_back("fieldSelector", flags_.field_selector);
     if (of_creation() && timeout_.count() > 0)
       TRY(watch_until(session_, path, query, left(),
                       [](const json::value* object) -> Result<bool> { return object != nullptr; }));
@@ -282,7 +283,10 @@ class Waiting {
 
 // --local: the objects in the files are what they are, so there is nothing to wait for.
 Result<int> look_locally(const WaitFlags& flags, const std::vector<Condition>& conditions) {
-  if (flags.files.files.empty()) return Error(Code::bad_request, "--local needs the objects in files: -f FILE");
+  if (flags.files.files.empty() || !flags.args.empty())
+    return Error(Code::bad_request,
+                 "you must specify resources by --filename when --local is set.\nExample resource specifications include:\n"
+                 "   '-f rsrc.yaml'\n   '--filename=rsrc.json'");
   std::vector<Document> documents = TRY(read_documents(flags.files));
   std::vector<Error> failures;
   for (Document& document : documents) {
@@ -311,12 +315,19 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
   milliseconds timeout = kWeek;
   if (!negative) timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   if (flags.local) return look_locally(flags, conditions);
+  SelectionFlags selection{.files = flags.files,
+                           .selector = flags.selector,
+                           .field_selector = flags.field_selector,
+                           .kind_means_all = flags.all,
+                           .all_namespaces = flags.all_namespaces};
+  std::vector<Named> named = TRY(named_by(selection, flags.args));
   Session* session = TRY(commands.session());
   Waiting waiting(*session, flags, std::move(conditions), timeout);
   std::vector<Error> failures;
   size_t found = 0;
   if (!flags.files.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files));
+    TRY(select_documents(selection.labels(), documents));
     for (auto& document : documents) {
       std::string ns = TRY(settle_namespace(*session, document));
       ++found;
@@ -324,11 +335,8 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
       if (!done) failures.push_back(done.take_error());
     }
   } else {
-    std::vector<Named> named = TRY(parse_named(flags.args));
     for (const auto& one : named) {
       if (one.name.empty()) {
-        if (!flags.all && flags.selector.empty() && flags.field_selector.empty() && !flags.all_namespaces)
-          return Error(Code::bad_request, "resource(s) were provided, but no name was specified");
         TRY(waiting.all(*one.kind, failures, found));
         continue;
       }

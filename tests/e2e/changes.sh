@@ -585,6 +585,162 @@ run x --image=a -i --dry-run=client
 run x --image=a --dry-run=server
 L
 same_objects "replace and expose: the same objects" configmap,service,horizontalpodautoscaler
+# ---- what names objects together, and delete ----
+cat >pair.yaml <<'Y'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: pair-a, labels: {app: web, of: pair}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: pair-b, labels: {app: db, of: pair}}
+Y
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {app: web}}\n' >nameless.yaml
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: empty, labels: , annotations: }\ndata: {a: b}\n' >empty.yaml
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stamped, creationTimestamp: null}\ndata: {a: b}\n' >stamped.yaml
+mkdir -p deep/er globs none
+cp pair.yaml deep/er/; cp map.yaml deep/
+csplit -sz -f globs/part- -b %d.yaml pair.yaml /---/
+cp map.yaml globs/map.txt
+same_all "what names objects together" <<'L'
+apply -f pair.yaml
+delete
+delete configmap
+delete -l app=web
+delete --all
+delete configmap pair-a --all
+delete configmap/pair-a --all
+delete configmap pair-a -l app=web
+delete configmap/pair-a -l app=web
+delete configmap,pod pair-a -l app=web
+delete configmap --all -l app=web
+delete configmap --all --field-selector=metadata.name=x
+delete configmap -l ' '
+delete configmap pair-a -f pair.yaml
+delete configmap/pair-a -f pair.yaml
+delete configmap -f pair.yaml
+delete configmap pair-a -A
+delete configmap/pair-a -A
+~ delete configmap pair-a pod/x  # ours says which word
+delete configmap pair-a --cascade=False1
+delete configmap pair-a --cascade=Background
+delete configmap pair-a --now --grace-period=1
+delete configmap pair-a --now --force
+delete configmap pair-a --force --grace-period=3
+delete configmap pair-a -o yaml
+delete configmap ..
+delete configmap ''
+~ delete -f nameless.yaml  # ours names the line
+delete -f none
+delete -f 'nope*.yaml'
+delete -f - -f -
+delete -f pair.yaml -k .
+delete -k . -R
+label configmap pair-a -l app=web x=y
+label configmap/pair-a -l app=web x=y
+label configmap pair-a -f pair.yaml x=y
+label configmap/pair-a -f pair.yaml x=y
+label configmap x=y
+label configmap -l ' ' x=y
+label -f pair.yaml -l app=db one=two
+annotate configmap pair-a -l app=web x=y
+annotate configmap/pair-a -f pair.yaml x=y
+annotate -f pair.yaml -l app=db one=two
+scale deployment web -l app=web --replicas=1
+scale deployment/web -f web.yaml --replicas=1
+scale deployment --replicas=1
+scale deployment web --replicas=1 --current-replicas=-2
+patch configmap pair-a -f pair.yaml -p '{}'
+patch configmap -p '{}'
+patch -p '{}'
+set image deployment web -l app=web main=x
+set image deployment/web -l app=web main=x
+set image deployment/web -f web.yaml main=x
+set image deployment main=x
+set env deployment web -l app=web A=b
+set env deployment/web -f web.yaml A=b
+set resources deployment web -l app=web --limits=cpu=1
+set sa deployment/web -f web.yaml robot
+set selector service plain -f web.yaml a=b
+set subject rolebinding/readers -f binding.yaml --user=x
+rollout restart deployment web -l app=web
+rollout restart deployment/web -l app=web
+rollout restart deployment/web -f web.yaml
+rollout restart
+rollout undo deployment web -f web.yaml
+rollout pause deployment/web -l a=b
+rollout status deployment/web -f web.yaml
+rollout history deployment web -l a=b
+expose deployment/web -f web.yaml --port=80
+expose deployment --port=80
+autoscale deployment/web -f web.yaml --max=3
+autoscale deployment --max=3
+wait configmap pair-a -l app=web --for=create
+wait configmap/pair-a --for=create -f pair.yaml
+wait configmap --for=create
+wait configmap -A --for=create
+wait configmap pair-a -A --for=create
+get configmap pair-a -l app=web
+get configmap/pair-a -l app=web
+get configmap -f pair.yaml
+get configmap/pair-a -f pair.yaml
+get configmap pair-a -A
+get configmap/pair-a -A
+get -f pair.yaml -l app=web -o name
+describe configmap pair-a -l app=web
+describe configmap/pair-a -f pair.yaml
+describe configmap pair-a -A
+describe pods -A -l none=of-these
+describe pods -l none=of-these
+L
+same_all "where files are" <<'L'
+apply -f 'globs/*.yaml' -o name
+apply -f 'globs/part-[0-9].yaml' -o name
+apply -f 'globs/m?p.txt' -o name
+apply -f 'glo*' -o name
+apply -f deep -o name
+apply -R -f deep -o name
+apply -f map.yaml -f none -o name
+apply -f none -f map.yaml -o name
+apply -f ''
+~ apply -f http://127.0.0.1:1/x  # kubectl speaks of its server
+? label -f 'globs/part-*.yaml' --list  # kubectl's labels have no order
+L
+same_all "empty fields of metadata" <<'L'
+create -f empty.yaml --dry-run=client -o yaml
+apply -f empty.yaml
+apply view-last-applied configmap empty
+label configmap empty a=b
+apply -f empty.yaml
+get configmap empty -o jsonpath={.metadata.labels}
+apply --server-side --field-manager=other -f empty.yaml
+? apply -f stamped.yaml  # nothing is changed: ours says so
+? apply -f stamped.yaml  # nothing is changed: ours says so
+get configmap stamped -o jsonpath={.metadata.creationTimestamp}
+get configmap empty --show-managed-fields -o jsonpath={.metadata.managedFields[*].fieldsV1}
+L
+same_all "delete" <<'L'
+delete -f pair.yaml -l app=web
+delete -f pair.yaml -l app=none
+~ delete -f pair.yaml -l app=web --ignore-not-found=false  # ours names the line
+delete configmap none
+delete configmap none --ignore-not-found
+delete configmap -l app=none
+delete configmap pair-b none
+apply -f pair.yaml
+delete configmap,secret -l of=pair --dry-run=client
+delete configmap,secret -l of=pair --dry-run=server
+delete configmap pair-a --grace-period=0
+delete configmap pair-b --force
+apply -f pair.yaml
+delete configmap/pair-a --cascade=true
+delete configmap/pair-b --cascade=false -o name
+apply -f pair.yaml --cascade=true
+delete -R -f deep --dry-run=client
+delete -f 'globs/part-*.yaml' --now
+delete clusterrole reader-^ --dry-run=client
+delete configmap --field-selector metadata.name=nope
+L
 echo "# $total commands compared"
 
 for name in clusterrole/reader clusterrolebinding/readers priorityclass/urgent; do c delete $name-k $name-c >/dev/null; done
