@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "store/engine/layout.h"
@@ -24,12 +26,14 @@ namespace {
 // checkpointed every 1000 pages and truncated to 4 MiB, so it cannot grow without limit.
 constexpr const char* kSettings =
     "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; PRAGMA cache_size=-128; PRAGMA mmap_size=0;"
-    "PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=4194304;"
+    "PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=4194304;"
     "PRAGMA trusted_schema=OFF;";
+constexpr const char* kCheckpointing = "PRAGMA wal_autocheckpoint=1000";
 
 // Creates the tables in a new file; rejects files that are not a store or have a newer layout.
 Result<void> prepare_file(Database& database) {
   TRY(database.execute(kSettings));
+  TRY(database.execute(kCheckpointing));
   std::string mode = TRY(database.query_text("PRAGMA journal_mode=WAL"));
   if (mode != "wal") return Error(Code::unsupported, "the file system refuses SQLite's write-ahead log (mode " + mode + ")");
   int64_t tables = TRY(database.query_integer("SELECT count(*) FROM sqlite_schema"));
@@ -195,12 +199,29 @@ Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> 
 
 Result<void> Disk::mark_clean(Revision revision) { return commit({}, revision); }
 
+Result<void> Disk::freeze() {
+  if (!file_) return read_only();
+  Database& database = file_->database;
+  Statement checkpoint = TRY(database.prepare("PRAGMA wal_checkpoint(FULL)"));
+  bool row = TRY(checkpoint.step());
+  bool whole = row && checkpoint.integer(0) == 0 && checkpoint.integer(1) == checkpoint.integer(2);
+  if (!whole) return Error(Code::unavailable, "the store's log cannot be written into its file now");
+  TRY(checkpoint.run());
+  TRY(database.execute("PRAGMA wal_autocheckpoint=0"));
+  frozen_ = true;
+  return {};
+}
+
+void Disk::thaw() {
+  if (!std::exchange(frozen_, false)) return;
+  auto done = file_->database.execute(kCheckpointing);
+  if (!done) log_warning("store", "the log of the store's file grows until the next start", {{"why", done.error().text()}});
+}
+
 std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::string_view text)>& each) {
   std::vector<std::string> findings;
   if (!file_) return {read_only().text()};
-  Database& database = file_->database;
-  auto look = [&]() -> Result<void> {
-    TRY(database.execute("PRAGMA shrink_memory"));
+  auto look = [&](Database& database) -> Result<void> {
     if (file_->raw) (void)::posix_fadvise(file_->raw.get(), 0, 0, POSIX_FADV_DONTNEED);  // on failure, cached pages are read
     Statement check = TRY(database.prepare("PRAGMA integrity_check(" + std::to_string(kFindingsMax) + ")"));
     for (;;) {
@@ -216,7 +237,16 @@ std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::s
       each(all.integer(0), all.text(1));
     }
   };
-  auto done = look();
+  // A second connection would not see what is only in the log.
+  auto look_anyhow = [&]() -> Result<void> {
+    if (!frozen_) {
+      TRY(file_->database.execute("PRAGMA shrink_memory"));
+      return look(file_->database);
+    }
+    Database still = TRY(Database::open_unchanging(path_, vfs_));
+    return look(still);
+  };
+  auto done = look_anyhow();
   if (!done) findings.push_back(done.error().text());
   return findings;
 }

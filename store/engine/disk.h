@@ -53,13 +53,18 @@ class Disk {
 
   // ---- maintenance ----
   // Checks the file with SQLite, reading from the medium and not from the page cache; empty: no problems. Then calls `each` with
-  // every row's id and text until it fails. Blocks while the whole file is read.
+  // every row's id and text until it fails. Blocks while the whole file is read. Between freeze() and thaw(), commits may go on
+  // in another thread; otherwise not.
   std::vector<std::string> check(const std::function<void(int64_t id, std::string_view text)>& each);
+  // From freeze() to thaw() the file stays as it is: what is committed stays in the log, which was written into the file before.
+  // Errors: of the disk; then nothing is frozen.
+  Result<void> freeze();
+  void thaw();
   struct Size {
     uint64_t bytes = 0, unused = 0;
   };
   Result<Size> size();
-  // Rewrites the file without unused pages. Writes twice the remaining size.
+  // Rewrites the file without unused pages. Writes twice the remaining size. Not while it is frozen.
   Result<void> compact();
   void release_memory() {
     if (file_) file_->database.release_memory();
@@ -78,7 +83,8 @@ class Disk {
   Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
   const std::string path_;
   const char* const vfs_;
-  std::optional<File> file_;    // none: the disk is read-only
+  std::optional<File> file_;  // none: the disk is read-only
+  bool frozen_ = false;
   std::unique_ptr<Copy> copy_;  // the copy for that case, until load() has read it
   Revision found_ = 0;          // the mark in the file when it was opened
   Revision reserved_ = 0;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -191,6 +192,7 @@ struct Engine::State {
   Guarded<Memory> memory;
   Broadcaster broadcaster{options.watch_bytes_max};
   Guarded<Line> line;
+  std::mutex maintenance;  // one check or compaction at a time; held while they read and write the file
 
   // Owned by the leader, and passed on with leadership.
   Revision last = 0;          // last revision in use
@@ -406,25 +408,34 @@ void Engine::unseal() {
 }
 
 std::vector<std::string> Engine::check() {
-  std::vector<std::string> findings;
-  in_turn([&] {
-    std::map<int64_t, RestingPtr> expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
-    std::erase_if(expected, [this](const auto& row) { return state_->memory_only(row.second->kind()); });
-    for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // these rows may still be outdated on the disk
-    std::vector<std::string> differences;
-    auto found = state_->disk->check([&](int64_t id, std::string_view text) {
+  std::lock_guard one_at_a_time(state_->maintenance);
+  std::map<int64_t, RestingPtr> expected;
+  std::vector<std::string> findings, differences;
+  auto read = [&] {
+    findings = state_->disk->check([&](int64_t id, std::string_view text) {
       auto known = expected.extract(id);
       if (!known) differences.push_back("row " + std::to_string(id) + " is there, and should not be");
       else if (std::string buffer; known.mapped() && known.mapped()->text(buffer) != text)
         differences.push_back(name_of(*known.mapped()) + " is not what was written");
     });
-    if (found.empty())
-      for (const auto& [row, object] : expected)
-        if (object) differences.push_back(name_of(*object) + " is missing");
-    findings = std::move(found);
-    for (std::string& difference : differences)
-      if (findings.size() < kFindingsMax) findings.push_back(std::move(difference));
+  };
+  bool frozen = false;
+  in_turn([&] {
+    expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
+    std::erase_if(expected, [this](const auto& row) { return state_->memory_only(row.second->kind()); });
+    for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // these rows may still be outdated on the disk
+    frozen = state_->disk->freeze().ok();
+    if (!frozen) read();  // with what is in the log, which a full disk keeps there
   });
+  if (frozen) {
+    read();
+    in_turn([&] { state_->disk->thaw(); });
+  }
+  if (findings.empty())
+    for (const auto& [row, object] : expected)
+      if (object) differences.push_back(name_of(*object) + " is missing");
+  for (std::string& difference : differences)
+    if (findings.size() < kFindingsMax) findings.push_back(std::move(difference));
   return findings;
 }
 
@@ -436,6 +447,7 @@ Result<FileSize> Engine::file_size() {
 }
 
 Result<void> Engine::compact_file() {
+  std::lock_guard one_at_a_time(state_->maintenance);
   Result<void> done;
   in_turn([&] { done = state_->disk->compact(); });
   return done;

@@ -217,8 +217,8 @@ class Engine {
   // highest revision that was used, or that could have been used before a crash.
   Revision seal(Error why);
   void unseal();
-  // Reads the whole file from the medium and compares it with memory. Returns the problems; empty: none. Writers wait until it is
-  // done.
+  // Reads the whole file from the medium and compares it with memory. Returns the problems; empty: none. Writers only wait until
+  // the log is in the file, as after every thousandth page; if the disk is too full for that, until the check is done.
   std::vector<std::string> check();
   Result<FileSize> file_size();
   // Rewrites the file without unused pages. Writers wait.

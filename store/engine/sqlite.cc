@@ -91,13 +91,27 @@ std::string_view Statement::text(int column) const {
                : std::string_view();
 }
 
-Result<Database> Database::open(const std::string& path, const char* vfs) {
+Result<Database> Database::open(const std::string& path, const char* vfs, int flags) {
   sqlite3* handle = nullptr;
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  int code = sqlite3_open_v2(path.c_str(), &handle, flags, vfs);
+  int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
   Database database(handle);
   if (code != SQLITE_OK) return error_of(handle, path);
   return database;
+}
+
+Result<Database> Database::open(const std::string& path, const char* vfs) {
+  return open(path, vfs, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+Result<Database> Database::open_unchanging(const std::string& path, const char* vfs) {
+  std::string uri = "file:";
+  for (char c : path) {
+    if (c == '%') uri += "%25";
+    else if (c == '?') uri += "%3f";
+    else if (c == '#') uri += "%23";
+    else uri += c;
+  }
+  return open(uri + "?immutable=1", vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
 Result<void> Database::execute(const std::string& sql) {

@@ -45,6 +45,8 @@ class Statement {
 class Database {
  public:
   static Result<Database> open(const std::string& path, const char* vfs);
+  // Reads the file without its log and without locks, for as long as nobody changes it.
+  static Result<Database> open_unchanging(const std::string& path, const char* vfs);
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
   Result<int64_t> query_integer(std::string_view sql);  // the first column of the first row
@@ -57,6 +59,7 @@ class Database {
     void operator()(sqlite3* handle) const;
   };
   explicit Database(sqlite3* handle) : handle_(handle) {}
+  static Result<Database> open(const std::string& path, const char* vfs, int flags);
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -3,11 +3,17 @@
 // of the file: integrity checks and compaction.
 #include "store/engine/copy.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "tests/store/engine/engine_fixture.h"
+#include "tests/store/engine/slow_disk.h"
 
 namespace coracle::engine {
 namespace {
@@ -34,6 +40,19 @@ class CopyTest : public EngineFixture {
     char* why = nullptr;
     EXPECT_EQ(sqlite3_exec(handle, statement.c_str(), nullptr, nullptr, &why), SQLITE_OK) << why;
     sqlite3_close(handle);
+  }
+  // Whether another process sees locks on the file.
+  bool is_locked_for_others() const {
+    const std::string file = path();
+    pid_t child = ::fork();
+    if (child == 0) {
+      struct flock lock {};
+      lock.l_type = F_WRLCK;
+      int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+      ::_exit(fd >= 0 && ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK);
+    }
+    int status = 0;
+    return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 1;
   }
   std::string refusal() {
     auto got = read();
@@ -181,6 +200,39 @@ TEST_F(CopyTest, a_check_finds_text_that_turned_over_and_pages_that_are_gone) {
   EXPECT_TRUE(engine().get(kConfigMap, key("a"))) << "what is served comes from memory";
   ASSERT_TRUE(write_copy(copy_path(), copy_of_now()));
   EXPECT_EQ(MUST(read()).objects.size(), 41u) << "and can be saved";
+}
+
+class CheckTest : public CopyTest {
+ protected:
+  void SetUp() override {
+    options_.vfs = disk.vfs();
+    CopyTest::SetUp();
+  }
+  void TearDown() override { close(); }  // before the disk goes
+  SlowDisk disk;
+};
+
+TEST_F(CheckTest, lets_writers_go_on) {
+  for (int i = 0; i < 20; i++) put("object-" + std::to_string(i), std::string(3000, 'x'));
+  disk.hold_readers(true);
+  std::atomic<bool> done = false;
+  std::vector<std::string> findings;
+  std::jthread checker([&] { findings = engine().check(), done = true; });
+  while (disk.held_readers() == 0 && !done) std::this_thread::yield();
+  put("new", "1");
+  MUST(engine().remove(kConfigMap, key("object-3"), std::nullopt, Durability::durable));
+  for (int i = 0; i < 500; i++) put("more-" + std::to_string(i), std::string(10000, 'x'), Durability::soft);
+  ASSERT_TRUE(engine().flush()) << "more pages than the log has otherwise";
+  EXPECT_FALSE(done);
+  disk.hold_readers(false);
+  checker.join();
+  EXPECT_EQ(findings, std::vector<std::string>());
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+  put("last", "1");
+  EXPECT_LT(std::filesystem::file_size(path() + "-wal"), 5u << 20) << "the log goes into the file again";
+  EXPECT_TRUE(is_locked_for_others()) << "a check gives no lock away";
+  reopen();
+  EXPECT_EQ(names().size(), 20u - 1 + 1 + 500 + 1);
 }
 
 TEST_F(CopyTest, a_compaction_gives_back_what_is_unused) {

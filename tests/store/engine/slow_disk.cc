@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SlowDisk. See slow_disk.h. The VFS is the system's, with another xOpen; each open file has the system's methods, with another
-// xSync.
+// xSync and xRead.
 #include "tests/store/engine/slow_disk.h"
 
 #include <sqlite3.h>
@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace coracle::engine {
 
@@ -22,7 +23,7 @@ struct SlowDisk::Vfs {
   sqlite3_vfs* real;
   SlowDisk* disk;
   std::mutex mutex;
-  std::map<const sqlite3_io_methods*, std::unique_ptr<Methods>> methods;  // by the system's
+  std::map<std::pair<const sqlite3_io_methods*, bool>, std::unique_ptr<Methods>> methods;  // by the system's; for reading only
 };
 
 namespace {
@@ -32,15 +33,23 @@ int slow_sync(sqlite3_file* file, int flags) {
   return methods.disk->sync() ? methods.real->xSync(file, flags) : SQLITE_IOERR_FSYNC;
 }
 
+int slow_read(sqlite3_file* file, void* into, int amount, sqlite3_int64 offset) {
+  const auto& methods = *reinterpret_cast<const SlowDisk::Methods*>(file->pMethods);
+  methods.disk->read();
+  return methods.real->xRead(file, into, amount, offset);
+}
+
 int slow_open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
   auto& slow = *reinterpret_cast<SlowDisk::Vfs*>(vfs);
   int done = slow.real->xOpen(slow.real, name, file, flags, out);
   if (done != SQLITE_OK || !file->pMethods) return done;
   std::lock_guard lock(slow.mutex);
-  std::unique_ptr<SlowDisk::Methods>& methods = slow.methods[file->pMethods];
+  bool reads = (flags & SQLITE_OPEN_READONLY) != 0;
+  std::unique_ptr<SlowDisk::Methods>& methods = slow.methods[{file->pMethods, reads}];
   if (!methods) {
     methods = std::make_unique<SlowDisk::Methods>(SlowDisk::Methods{*file->pMethods, file->pMethods, slow.disk});
     methods->methods.xSync = slow_sync;
+    if (reads) methods->methods.xRead = slow_read;
   }
   file->pMethods = &methods->methods;
   return SQLITE_OK;
@@ -66,6 +75,12 @@ SlowDisk::SlowDisk(std::chrono::milliseconds for_each_sync) : name_(unused_name(
 }
 
 SlowDisk::~SlowDisk() { sqlite3_vfs_unregister(&registered_->vfs); }
+
+void SlowDisk::read() {
+  ++held_;
+  while (hold_) std::this_thread::yield();
+  --held_;
+}
 
 bool SlowDisk::sync() {
   ++syncs_;

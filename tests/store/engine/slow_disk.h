@@ -20,17 +20,21 @@ class SlowDisk {
   void set_delay(std::chrono::milliseconds for_each_sync) { delay_ = for_each_sync; }
   void set_failing(bool failing) { failing_ = failing; }
   size_t syncs() const { return syncs_; }  // since the start, also failed ones
+  // While true, reads of files that were opened for reading only wait.
+  void hold_readers(bool held) { hold_ = held; }
+  size_t held_readers() const { return held_; }
 
   // Interface for the VFS.
   struct Methods;
   struct Vfs;
   bool sync();  // waits, and returns whether the sync succeeds
+  void read();
 
  private:
   const std::string name_;
   std::atomic<std::chrono::milliseconds> delay_;
-  std::atomic<bool> failing_ = false;
-  std::atomic<size_t> syncs_ = 0;
+  std::atomic<bool> failing_ = false, hold_ = false;
+  std::atomic<size_t> syncs_ = 0, held_ = 0;
   std::unique_ptr<Vfs> registered_;
 };
 
