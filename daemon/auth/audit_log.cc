@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/auth/user_info.h"
@@ -16,6 +17,7 @@ namespace coracle::auth {
 namespace {
 
 constexpr size_t kWriteBytesMax = 256 << 10;  // of several lines together; a single line may be longer
+constexpr std::chrono::milliseconds kSlowWrite{20}, kGatherMax{25};
 
 json::object object_ref(const AuditRecord& record) {
   json::object out;
@@ -123,8 +125,14 @@ void AuditLog::write(std::string_view line) {
     self.woken.wait();
     if (!self.leads) return;
   }
-  std::vector<Waiting*> group = queue_.with([](Queue& queue) { return std::exchange(queue.waiting, {}); });
+  auto take = [](Queue& queue) { return std::exchange(queue.waiting, {}); };
+  auto never = [](const Queue&) { return false; };
+  bool gathers = last_took_ >= kSlowWrite;
+  SteadyTime now = std::chrono::steady_clock::now(), later = now + std::min<std::chrono::nanoseconds>(last_took_ / 8, kGatherMax);
+  std::vector<Waiting*> group = gathers ? queue_.wait_until({}, later, never, take) : queue_.with(take);
+  SteadyTime began = std::chrono::steady_clock::now();
   put(group);
+  last_took_ = std::chrono::steady_clock::now() - began;
   Waiting* next = queue_.with([](Queue& queue) {
     queue.led = !queue.waiting.empty();
     return queue.led ? queue.waiting.front() : nullptr;
