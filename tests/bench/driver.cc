@@ -17,6 +17,8 @@
 //   driver claim-start KUBECONFIG LOGS COUNT   pods with an emptyDir and with a new claim, in turns
 //   driver claims-pass KUBECONFIG DAEMON_PID STATE_DIR CLAIMS AT_ONCE SECONDS   what is left of deleted claims with pods
 //   driver stalled KUBECONFIG DAEMON_PID WATCHERS   memory for so many watchers of objects of 200 KB that never read
+//   driver at-once KUBECONFIG CARD MS COUNT RUN   so many creates of a kind at the same time, while the disk takes MS for each
+//                                           write (the file CARD tells slow_card.cc); RUN names the objects
 //   driver kernel-kib                       memory of the kernel itself
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver quiet SECONDS DAEMON_PID PAUSE_PID…   the same without memory, where nothing at all is to be written
@@ -41,6 +43,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
@@ -783,6 +786,97 @@ Spent watch_idle(int seconds, const std::string& daemon, const std::vector<std::
   return {(all_cpu() - cpu) / ((now_ms() - begun) / 1e3) * 100, all_written() - written};
 }
 
+// ---- many writes at once on a slow card ----
+
+constexpr double kCommitsMax = 4, kReadMsMax = 5;
+
+json::value object_named(const char* kind, const std::string& name, const std::string& ns) {
+  return json::object{{"apiVersion", "v1"}, {"kind", kind}, {"metadata", json::object{{"name", name}, {"namespace", ns}}}};
+}
+
+// Creates all bodies at the same time, each over its own connection. Returns the time until the last one is created.
+double create_at_once(const std::vector<std::unique_ptr<Remote>>& clients, const Kind& kind,
+                      const std::vector<json::value>& bodies) {
+  std::atomic<bool> begins = false;
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < bodies.size(); i++)
+    threads.emplace_back([&, i] {
+      begins.wait(false);
+      (void)need(clients[i]->create(kind, bodies[i]), "create");
+    });
+  double begun = now_ms();
+  begins = true;
+  begins.notify_all();
+  threads.clear();
+  return now_ms() - begun;
+}
+
+int at_once(const char* kubeconfig, const char* card, int ms, int count, const std::string& run) {
+  std::vector<std::unique_ptr<Remote>> clients;
+  for (int i = 0; i < count; ++i) clients.push_back(connect(kubeconfig));
+  Remote& first = *clients.front();
+  const std::string ns = "limited-" + run;
+  (void)need(first.create(kNamespace, object_named("Namespace", ns, "")), "create namespace");
+  json::value quota = object_named("ResourceQuota", "all", ns);
+  make(quota, "spec.hard") = json::object{{"pods", std::to_string(2 * count)}, {"requests.memory", "100Gi"}};
+  (void)need(first.create(kResourceQuota, quota), "create quota");
+  auto counted = [&] {
+    auto now = first.get(kResourceQuota, {ns, "all"});
+    return now && find((*now)->json(), "status.used.pods");
+  };
+  if (!until(counted)) die("the quota is not counted");
+  if (!until([&] { return first.get(kServiceAccount, {ns, "default"}).ok(); })) die("the namespace has no service account");
+  for (auto& client : clients) (void)need(client->list(kResourceQuota, {.ns = ns}), "list");  // opens the connection
+
+  std::ofstream(card) << ms << std::endl;
+  Samples alone;
+  for (int i = 0; i < 5; i++) {
+    double begun = now_ms();
+    (void)need(first.create(kConfigMap, object_named("ConfigMap", run + "-alone-" + std::to_string(i), ns)), "create config map");
+    alone.ms.push_back(now_ms() - begun);
+  }
+  const double commit = alone.at(.5);
+  std::printf("bench: %s: one create takes %.0f ms on a card of %d ms\n", run.c_str(), commit, ms);
+
+  Samples reads;
+  std::jthread reader([&](std::stop_token stop) {
+    auto client = connect(kubeconfig);
+    while (!stop.stop_requested()) {
+      double begun = now_ms();
+      (void)need(client->get(kResourceQuota, {ns, "all"}), "get");
+      reads.ms.push_back(now_ms() - begun);
+      nap_ms(1);
+    }
+  });
+  auto measure = [&](const Kind& kind, const std::function<json::value(const std::string& name)>& body) {
+    std::vector<json::value> bodies;
+    for (int i = 0; i < count; ++i) bodies.push_back(body(run + "-" + std::to_string(i)));
+    double took = create_at_once(clients, kind, bodies);
+    bar(took <= kCommitsMax * ms, "%s: %d %s at once take the time of %.1f commits (bar %.0f)", run.c_str(), count,
+        std::string(kind.resource).c_str(), took / ms, kCommitsMax);
+  };
+  measure(kService, [&](const std::string& name) {
+    json::value service = object_named("Service", name, ns);
+    make(service, "spec") = json::object{{"type", "NodePort"}, {"ports", json::array{json::object{{"port", 80}}}}};
+    return service;
+  });
+  measure(kPod, [&](const std::string& name) {
+    json::value pod = gated_pod(name, 0);
+    make(pod, "metadata.namespace") = ns;
+    make(pod.at("spec").at("containers").at(0), "resources.requests.memory") = "1Mi";
+    return pod;
+  });
+  measure(kConfigMap, [&](const std::string& name) { return object_named("ConfigMap", name, ns); });
+  reader.request_stop();
+  reader.join();
+  reads.print("reads meanwhile");
+  bar(reads.at(.99) <= kReadMsMax, "%s: 99 of 100 reads take at most %.2f ms (bar %.0f)", run.c_str(), reads.at(.99), kReadMsMax);
+  fs::remove(card);
+  json::value used = need(first.get(kResourceQuota, {ns, "all"}), "get quota")->json();
+  if (get_string(used, "status.used.pods") != std::to_string(count)) die("the quota lost count");
+  return 0;
+}
+
 int quiet(int seconds, const std::string& daemon, const std::vector<std::string>& pauses) {
   Spent spent = watch_idle(seconds, daemon, pauses);
   std::printf("bench: %zu pods, %d s idle, the daemon's PSS %.1f MiB\n", pauses.size(), seconds, double(pss_kib(daemon)) / 1024);
@@ -863,6 +957,7 @@ int main(int argc, char** argv) {
   if (verb == "claim-start" && argc == 5) return claim_start(argv[2], argv[3], number(4));
   if (verb == "claims-pass" && argc == 8) return claims_pass(argv[2], argv[3], argv[4], number(5), number(6), number(7));
   if (verb == "stalled" && argc == 5) return stalled(argv[2], argv[3], number(4));
+  if (verb == "at-once" && argc == 7) return at_once(argv[2], argv[3], number(4), number(5), argv[6]);
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
   if (verb == "quiet" && argc > 4) return quiet(number(2), argv[3], {argv + 4, argv + argc});
