@@ -98,10 +98,11 @@ uint32_t activated_sockets() {
 }
 
 Result<void> check_descriptors(const Options& options) {
-  for (auto [count, name] : {std::pair(options.preserve_fds, "--preserve-fds"), std::pair(options.listen_fds, "LISTEN_FDS")})
-    for (uint32_t i = 0; i < count; ++i)
-      if (!sys::is_open(int(3 + i)))
-        return Error(Code::invalid, std::string(name) + ": descriptor " + std::to_string(3 + i) + " is not open");
+  uint32_t next = 3;
+  for (auto [count, name] : {std::pair(options.listen_fds, "LISTEN_FDS"), std::pair(options.preserve_fds, "--preserve-fds")})
+    for (uint32_t i = 0; i < count; ++i, ++next)
+      if (!sys::is_open(int(next)))
+        return Error(Code::invalid, std::string(name) + ": descriptor " + std::to_string(next) + " is not open");
   return {};
 }
 

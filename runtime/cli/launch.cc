@@ -142,7 +142,7 @@ class Maker {
     input.hold = holds_;
     input.user = user_ ? &*user_ : nullptr;
     if (!options_.no_new_keyring) input.keyring = "_ses." + options_.id;
-    input.kept_fds = std::max(options_.preserve_fds, options_.listen_fds);
+    input.kept_fds = options_.listen_fds + options_.preserve_fds;  // in this order. Source: runc, crun
     input.pivots = !options_.no_pivot;
     input.waits = waits();
     TRY(fill(container_->saved()));

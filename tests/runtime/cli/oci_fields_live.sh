@@ -275,6 +275,8 @@ expect "one that is not open is named" "coracle-oci: --preserve-fds: descriptor 
 config 'echo ${LISTEN_FDS:-none} ${LISTEN_PID:-none} $(ls /proc/self/fd)'
 expect "activated sockets are handed on" "1 1 0 1 2 3 4" \
   "$(sh -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 3< "$work/kept")"
+expect "and others after them" "1 1 0 1 2 3 4 5" \
+  "$(sh -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --preserve-fds 1 --bundle "$work/b" x 3< "$work/kept" 4< "$work/kept")"
 expect "those of another process are not" "none none 0 1 2 3" "$(LISTEN_FDS=20 LISTEN_PID=1 run run --bundle "$work/b" x)"
 expect "one that is not there is told" "coracle-oci: LISTEN_FDS: descriptor 3 is not open" \
   "$(sh -c 'LISTEN_FDS=20 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
@@ -401,6 +403,26 @@ expect "hooks run in their order, and know the state" "prestart created,createRu
   "$(grep -v 'poststart\|main' "$work/log" | tr '\n' ',' | sed 's/,$//')"
 expect "poststart is after the start" "main
 poststart running" "$(grep 'poststart\|main' "$work/log" | sort)"
+config 'echo main' "
+for kind in ('prestart', 'createRuntime', 'createContainer', 'startContainer', 'poststart', 'poststop'):
+    hook(kind, f'cat > /\$PLACE/{kind}', env=['PATH=/bin:/usr/bin', 'PLACE=' + ('states' if kind == 'startContainer' else '$work/states')])
+c['annotations'] = {'a': 'b'}
+mount('/states', 'bind', '$work/states', 'bind')"
+mkdir -p "$work/states" "$work/b/rootfs/states"
+run run --bundle "$work/b" x > /dev/null
+expect "the state that hooks get says which container it is" "createContainer creating 1
+createRuntime creating pid
+poststart running pid
+poststop stopped 0
+prestart created pid
+startContainer created 1" "$(python3 - "$work/states" "$work/b" <<'P'
+import json, os, sys
+for kind in sorted(os.listdir(sys.argv[1])):
+    s = json.load(open(f"{sys.argv[1]}/{kind}"))
+    assert (s["id"], s["bundle"], s["annotations"]) == ("x", sys.argv[2], {"a": "b"}) and s["ociVersion"], s
+    print(kind, s["status"], s["pid"] if s["pid"] < 2 else "pid")
+P
+)"
 config 'echo never' 'hook("createContainer", "exit 3")'
 expect "a hook that fails ends it" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
 for kind in prestart createRuntime createContainer; do
