@@ -106,16 +106,19 @@ Result<oci::Resources> changed_resources(const Options& options, const oci::Reso
   spec.linux_.resources = before;
   json::value config = oci::to_json(spec);
   json::value& resources = make(config, "linux.resources");
+  json::value given = json::object();
   if (!options.resources.empty()) {
     auto read = options.resources == "-" ? sys::read_standard_input(kResourcesBytesMax)
                                          : sys::read_file(options.resources, kResourcesBytesMax);
     std::string text = TRY(std::move(read).wrap("--resources"));
-    json::value given = TRY(parse_json(text).wrap("--resources"));
+    given = TRY(parse_json(text).wrap("--resources"));
     if (!given.is_object()) return Error(Code::invalid, "--resources: not an object");
-    if (!resources.is_object()) resources = json::object();
-    lay_over(resources, given);
   }
-  for (const Options::Limit& limit : options.limits) TRY(put_limit(resources, limit));
+  for (const Options::Limit& limit : options.limits) TRY(put_limit(given, limit));
+  if (!resources.is_object()) resources = json::object();
+  // Without a limit of memory, there is none of memory and swap together unless it is given.
+  if (get_int(given, "memory.limit") == -1 && !find(given, "memory.swap")) make(given, "memory.swap") = -1;
+  lay_over(resources, given);
   oci::Spec changed = TRY(oci::parse_spec(config).wrap("--resources"));
   return std::move(changed.linux_.resources);
 }

@@ -91,6 +91,8 @@ if [ -n "$(limit_of memory.limit_in_bytes)$(limit_of memory.max)" ]; then
     "$(run events --stats x | python3 -c 'import json, sys; print(json.load(sys.stdin)["data"]["memory"]["usage"]["limit"])')"
   run update --memory 32M x
   expect "and can be updated" 33554432 "$(limit_of memory.limit_in_bytes)$(limit_of memory.max)"
+  run update --memory 32M --memory-swap 64M x
+  expect "and taken away, with that of swap" " 9223372036854771712" "$(run update --memory -1 x 2>&1) $(limit_of memory.limit_in_bytes)$(limit_of memory.max | sed 's/max/9223372036854771712/')"
 else
   echo "ok - a limit of memory is among the statistics # SKIP there is no controller"
 fi
