@@ -35,8 +35,12 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
     std::string text = TRY(sys::read_file(options.process, kProcessBytesMax).wrap("--process"));
     json::value process = TRY(parse_json(text).wrap("--process"));
     oci::Process out = TRY(oci::parse_process(process).wrap("--process"));
-    // Engines leave it out, and mean that of the container. Source: runc.
-    if (!out.oom_score_adj) out.oom_score_adj = container.saved().process.oom_score_adj;
+    // What is left out is the container's. Source: runc; crun for the capabilities.
+    const oci::Process& own = container.saved().process;
+    if (!out.oom_score_adj) out.oom_score_adj = own.oom_score_adj;
+    if (!out.capabilities) out.capabilities = own.capabilities;
+    if (out.apparmor_profile.empty()) out.apparmor_profile = own.apparmor_profile;
+    if (out.selinux_label.empty()) out.selinux_label = own.selinux_label;
     return out;
   }
   oci::Process out = container.saved().process;

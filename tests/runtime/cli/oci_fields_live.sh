@@ -225,6 +225,10 @@ config 'exec sleep 1000' 'c["process"]["oomScoreAdj"] = 700'
 run run -d --bundle "$work/b" x < /dev/null > /dev/null
 echo '{"args": ["cat", "/proc/self/oom_score_adj"], "cwd": "/", "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}}' > "$work/process.json"
 expect "an exec has its container's" "700 700" "$(run exec x cat /proc/self/oom_score_adj) $(run exec --process "$work/process.json" x)"
+sed 's|"cat", "/proc/self/oom_score_adj"|"grep", "CapEff", "/proc/self/status"|' "$work/process.json" > "$work/another.json"
+expect "and its capabilities" "$(run exec x grep CapEff /proc/self/status)" "$(run exec --process "$work/another.json" x)"
+sed -i 's/"cwd"/"capabilities": {}, "cwd"/' "$work/another.json"
+expect "unless it has others, or none" "CapEff: 0000000000000000" "$(run exec --process "$work/another.json" x | tr '\t' ' ')"
 sed -i 's/"cwd"/"oomScoreAdj": 800, "cwd"/' "$work/process.json"
 expect "or its own" 800 "$(run exec --process "$work/process.json" x)"
 run delete --force x
