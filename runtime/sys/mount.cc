@@ -100,36 +100,27 @@ Result<void> detach_mount(const std::string& path) {
   return {};
 }
 
-namespace {
-
-// Decodes a path of /proc/self/mountinfo, which writes a space as \040. See proc_pid_mountinfo(5).
-std::string without_octal(std::string_view text) {
+std::string plain_path(std::string_view field) {
   std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool escape = text[i] == '\\' && i + 3 < text.size();
-    if (!escape) {
-      plain += text[i];
-      continue;
-    }
-    plain += char((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-    i += 3;
+  for (size_t i = 0; i < field.size(); ++i) {
+    auto code = field[i] == '\\' && i + 3 < field.size() ? parse_number<unsigned>(field.substr(i + 1, 3), 8) : std::nullopt;
+    plain += code ? char(*code) : field[i];
+    if (code) i += 3;
   }
   return plain;
 }
 
-struct Mounted {
-  std::string place, type;
-};
+namespace {
 
 // The mounts of this mount namespace, in the order of creation. See proc_pid_mountinfo(5).
-Result<std::vector<Mounted>> mounted() {
+Result<std::vector<MountAround>> mounted() {
   std::string table = TRY(read_file("/proc/self/mountinfo"));
-  std::vector<Mounted> all;
+  std::vector<MountAround> all;
   for (std::string_view line : split(table, '\n')) {
     auto fields = split(line, ' ');
     auto dash = std::ranges::find(fields, "-");  // after the optional fields
     if (fields.size() < 5 || fields.end() - dash < 2) continue;
-    all.push_back({without_octal(fields[4]), std::string(dash[1])});
+    all.push_back({plain_path(fields[4]), std::string(dash[1])});
   }
   return all;
 }
@@ -141,11 +132,27 @@ Result<std::vector<std::string>> mounts_on(const std::string& directory) {
   std::string place;
   if (slash > 0) place = TRY(absolute_path(directory.substr(0, slash)));
   place += directory.substr(slash);
-  std::vector<Mounted> all = TRY(mounted());
+  std::vector<MountAround> all = TRY(mounted());
   std::vector<std::string> types;
-  for (Mounted& one : all)
+  for (MountAround& one : all)
     if (one.place == place) types.push_back(std::move(one.type));
   return types;
+}
+
+Result<MountAround> mount_around(std::string_view path) {
+  std::string whole = "/";
+  for (std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") whole.resize(std::max<size_t>(whole.rfind('/', whole.size() - 2) + 1, 1));
+    else whole.append(part).push_back('/');
+  }
+  std::vector<MountAround> all = TRY(mounted());
+  const MountAround* innermost = nullptr;
+  for (const MountAround& one : all) {
+    const std::string place = one.place == "/" ? one.place : one.place + "/";
+    if (whole.starts_with(place) && (!innermost || one.place.size() >= innermost->place.size())) innermost = &one;
+  }
+  return innermost ? *innermost : MountAround{"/", ""};
 }
 
 Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {
@@ -153,8 +160,8 @@ Result<void> detach_below(const std::string& directory, const std::function<Resu
   if (!real && real.error().code() == Code::not_found) return {};
   std::string prefix = TRY(std::move(real));
   prefix += "/";
-  std::vector<Mounted> below = TRY(mounted());
-  std::erase_if(below, [&](const Mounted& one) { return !one.place.starts_with(prefix); });
+  std::vector<MountAround> below = TRY(mounted());
+  std::erase_if(below, [&](const MountAround& one) { return !one.place.starts_with(prefix); });
   for (auto one = below.rbegin(); one != below.rend(); ++one) {
     auto done = detach(one->place);
     bool is_gone = !done && (done.error().err() == EINVAL || done.error().err() == ENOENT);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,13 @@ Result<void> detach_mount(const std::string& path);  // lazy (MNT_DETACH)
 // The types ("tmpfs") of the file systems that are mounted on the directory, the topmost last. It does not access them, so an
 // unresponsive network file system does not block it. Errors: not_found if the parent directory does not exist.
 Result<std::vector<std::string>> mounts_on(const std::string& directory);
+// The innermost mount around the absolute path as it is written, without following links. It does not access the path either.
+struct MountAround {
+  std::string place, type;  // "/srv", "ext4"
+};
+Result<MountAround> mount_around(std::string_view path);
+// Decodes a path of a table of mounts, which writes a space as \040. Source: proc_pid_mountinfo(5), fstab(5).
+std::string plain_path(std::string_view field);
 // Detaches every mount below the directory, the innermost first. Uses `detach`, by default a lazy unmount. The mount on the
 // directory itself stays.
 Result<void> detach_below(const std::string& directory,

@@ -665,7 +665,7 @@ std::set<std::string> entries_of(const std::string& directory) {
   std::set<std::string> names;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(directory, none)) names.insert(entry.path().filename());
-  names.erase(".coracle");  // the marker file of the disk
+  for (const char* ours : {".coracle", ".coracle.projects"}) names.erase(ours);  // the disk's mark, and records
   return names;
 }
 

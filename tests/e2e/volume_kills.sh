@@ -108,7 +108,7 @@ comes_to_rest() {
   missing="there are $wanted containers"
   [ "$(our_processes -f "^sleep $span\$" | wc -l)" = "$wanted" ] || return 1
   missing="the directories are the volumes'"
-  [ "$(ls -A "$volumes" | grep -vFx .coracle | sort)" = "$(cut -d ' ' -f 3 "$T/pvs" | sed 's|.*/||' | sort)" ] || return 1
+  [ "$(ls -A "$volumes" | grep -vFx -e .coracle -e .coracle.projects | sort)" = "$(cut -d ' ' -f 3 "$T/pvs" | sed 's|.*/||' | sort)" ] || return 1
   for uid in $(ls "$T/state/pods" "$T/run/volumes" "$T/log" 2>/dev/null | sed '/:$/d; s/.*_//') $(mounts | sed -n "s|^$T/state/pods/\([^/]*\).*|\1|p"); do
     missing="$uid is a pod"
     grep -q " $uid\$" <<<"$all_pods" || return 1
@@ -203,4 +203,4 @@ fi
 for name in a b c; do act "$name" drop; done
 round=last
 settle
-expect "in the end nothing is left" "" eval 'echo -n "$wrong"; ls -A "$volumes" | grep -vFx .coracle'
+expect "in the end nothing is left" "" eval 'echo -n "$wrong"; ls -A "$volumes" | grep -vFx -e .coracle -e .coracle.projects'

@@ -439,7 +439,7 @@ class Life {
   controller::Manager manager_{
       client_, informers_, events_, built_in_catalogs(), {.root_ca = "CERT", .local_node = kMachine}, system_clock()};
   scheduler::Scheduler scheduler_{client_, informers_, events_};
-  WatchedDirectories directories_{{root_}, [](const std::string&) { return false; }, "/dev/null"};
+  WatchedDirectories directories_{{root_}, [](const std::string&) { return false; }, {"/dev/null", {}}};
   WorkQueue queue_{BackoffPolicy{}, system_clock()};
   std::deque<std::function<void(std::stop_token)>> background_;
   const volume::StorageObjects storage_{

@@ -210,6 +210,7 @@ class Scenario {
     jumps_ = some(0.3, 0.02);
     if (!user_.calm()) trouble_ = some(0.3, 0.05);
     power_ = dice_.chance(0.5);
+    disk_goes_ = some(0.3, 0.05);
     eager_ = dice_.between(1, 20);
     auto text = [](const char* what, double value) {
       return value > 0 ? std::string(" ") + what + " " + std::to_string(value).substr(0, 5) : "";
@@ -218,7 +219,7 @@ class Scenario {
                      text("lost", storm_faults_.lost_answer) + text("dies", storm_faults_.dies) +
                      text("meanwhile", storm_faults_.meanwhile) + text("flaps", storm_life_.flaps) +
                      text("crashes", storm_life_.crashes) + text("drops", drops_) + text("jumps", jumps_) +
-                     text("trouble", trouble_);
+                     text("trouble", trouble_) + text("disk goes", disk_goes_);
     trace_.say("scenario: " + outcome_.about);
   }
 
@@ -288,6 +289,10 @@ class Scenario {
       clock_.jump(seconds(dice_.between(10, 900)));
       daemon_->manager.clock_was_set();
     }
+    if (dice_.chance(disk_goes_)) {
+      disk_.away = !disk_.away;
+      trace_.say(disk_.away ? "disk: goes away" : "disk: returns");
+    }
     switch (dice_.between(0, 9)) {
       case 0:
       case 1:
@@ -339,6 +344,7 @@ class Scenario {
     faults_ = {};
     user_.relent();
     nodes_.relent();
+    disk_.away = false;
     if (!come_to_rest(true)) return;
     cluster_state_.check_at_rest();
     if (!well()) return;
@@ -416,6 +422,7 @@ class Scenario {
   seconds idle_max_{3};  // the longest pause; together with kLateMost shorter than the time that controllers wait for their own
                          // writes
   bool power_ = false;
+  double disk_goes_ = 0;  // how often the volumes' disk goes away, or returns
   int64_t eager_ = 1;
   SteadyTime level_{};
   Revision moved_ = 0;

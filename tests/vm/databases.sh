@@ -80,6 +80,6 @@ for ((cut = 1; cut <= cuts; cut++)); do
 done
 echo "measured: $cuts power cuts, $(rows_of postgres) rows of PostgreSQL and $(rows_of mariadb) of MariaDB acknowledged"
 
-check "sets and claims are deleted, and their directories with them" 200 'systemctl stop write-postgres write-mariadb; coraclectl delete statefulset postgres mariadb >/dev/null && coraclectl delete pvc data-postgres-0 data-mariadb-0 >/dev/null && until_true 100 eval "is \"\$(ls -A /var/lib/coracle/volumes | grep -vx .coracle | wc -l)\" 0 && is \"\$(coraclectl get pv --no-headers 2>/dev/null | wc -l)\" 0"' || diagnose
+check "sets and claims are deleted, and their directories with them" 200 'systemctl stop write-postgres write-mariadb; coraclectl delete statefulset postgres mariadb >/dev/null && coraclectl delete pvc data-postgres-0 data-mariadb-0 >/dev/null && until_true 100 eval "is \"\$(ls -A /var/lib/coracle/volumes | grep -vFx -e .coracle -e .coracle.projects | wc -l)\" 0 && is \"\$(coraclectl get pv --no-headers 2>/dev/null | wc -l)\" 0"' || diagnose
 echo "1..$n"
 [ "$failures" -eq 0 ]

@@ -24,19 +24,25 @@ check "… and sees how large it is" 60 'in_pod one "/bin/busybox df -m /data" |
 check "… which is nobody else's concern" 60 'is "$(fills two 8)" 8' || diagnose
 check "a claim that asks for more gets it while its pod runs" 120 'coraclectl patch pvc small --type=merge -p "{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"48Mi\"}}}}" && until_true 20 eval "[ \"\$(coraclectl get pvc small -o jsonpath={.status.capacity.storage})\" = 48Mi ]" && got=$(fills one 64) && echo "measured: $got of 48 MiB" && [ "$got" -ge 45 ] && [ "$got" -le 48 ]' || diagnose
 
+check "who owns a volume may give it to another project, and is not held to its size" 60 'place=$(place_of other) && number=$(project_of "$place") && [ "$number" -gt 0 ] && echo "$number" >/root/project && chattr -p 0 "$place" && is "$(project_of "$place")" 0' || diagnose
+check "… until the node sees it, which takes a minute, and says so" 200 'place=$(place_of other) && until_true 100 eval "is \"\$(project_of $place)\" $(cat /root/project)" && until_true 20 eval "events_of other | grep -q ProjectChanged" && got=$(fills two 64) && echo "measured: $got of 16 MiB" && [ "$got" -le 16 ]' || diagnose
+
 check "fifty claims come and go" 600 'for i in $(seq 50); do claim c$i 4Mi && pod p$i c$i "echo x >/data/x; sleep 1000000"; done >/dev/null && until_true 300 eval "[ \$(coraclectl get pods --no-headers | grep -cw Running) = 52 ]" && coraclectl delete pod $(seq -f p%g 50) >/dev/null && coraclectl delete pvc $(seq -f c%g 50) >/dev/null && until_true 60 eval "[ \$(ls -A $volumes | grep -cv -e lost+found -e .coracle) = 2 ]"' || diagnose
 check "… and leave no volume behind" 60 'is "$(coraclectl get pv --no-headers | wc -l)" 2' || diagnose
 
 check "a block device is a pod's device, and no other" 180 'block_claim && until_true 100 phase_is raw Running && in_pod raw "echo raw >/dev/disk && /bin/busybox sync" && sync && is "$(head -c 3 /root/block.img)" raw && ! in_pod one "/bin/busybox mknod /tmp/b b 7 0 && /bin/busybox head -c 1 /tmp/b" && coraclectl delete pod raw >/dev/null' || diagnose
 
+check "a claim that will be deleted while its disk is away" 180 'claim leaves 4Mi && pod four leaves "sleep 1000000" && until_true 100 phase_is four Running && place_of leaves >/root/leaves' || diagnose
 check "a program writes, the plug is pulled" 60 'in_pod two "echo kept >/data/kept; /bin/busybox sync"; place=$(coraclectl get pv -o "jsonpath={.items[0].spec.local.path}"); echo "$place" >/root/place; sync' || diagnose
 "$vm/vm.py" cut "$T"
 boot
 check "the machine is up again, without the volumes' disk" 300 'until_true 100 ready && ! mountpoint -q $volumes' || diagnose
 check "the pods wait for it, and say so" 120 'until_true 60 eval "events_of two | grep -q \"does not exist\"" && is "$(of_pod two "{.status.containerStatuses[0].ready}")" false' || diagnose
 check "a new claim waits too" 120 'claim late 4Mi && pod three late "sleep 1000000" && until_true 60 eval "events_of late | grep -q mounted"; events_of late' || diagnose
+check "a claim is deleted: its volume waits for the disk, and says so" 120 'coraclectl delete pod four --wait=false; coraclectl delete pvc leaves --wait=false; until_true 60 eval "! coraclectl get pvc leaves" && until_true 60 eval "coraclectl get events | grep VolumeFailedDelete | grep -q mounted" && is "$(coraclectl get pv --no-headers | grep -c /leaves)" 1' || diagnose
 check "and nothing was written where the disk belongs" 60 'is "$(ls -A $volumes | wc -l)" 0' || diagnose
 check "with the disk all go on, and have what they had" 180 'disk_of_volumes && until_true 100 phase_is three Running && until_true 60 eval "[ \"\$(in_pod two \"/bin/busybox cat /data/kept\")\" = kept ]"' || diagnose
+check "what was deleted meanwhile goes, with its data and its quota" 120 'until_true 60 eval "is \"\$(coraclectl get pv --no-headers | grep -c /leaves)\" 0" && until_true 20 eval "! ls -A $volumes | grep -q _leaves_" && ! [ -e "$(cat /root/leaves)" ]' || diagnose
 check "and the sizes hold still" 120 'until_true 60 in_pod one "true" && got=$(fills one 64) && echo "measured: $got of 48 MiB" && [ "$got" -le 48 ]' || diagnose
 
 # ---- an NFS server on this same machine ----

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <sstream>
+#include <iterator>
+#include <optional>
 
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/mount.h"
-#include "runtime/sys/project_quota.h"
 #include "runtime/sys/tree_removal.h"
 
 namespace coracle::volume {
@@ -21,25 +21,35 @@ namespace {
 constexpr std::string_view kNew = ".new_", kStaged = ".staged_", kRemoved = ".removed_", kMark = ".coracle";
 constexpr size_t kClaimShownMax = 140;  // so that the name is valid even with the longest namespace, a uid, kRemoved and a number
 constexpr int kRemovedMax = 1000;       // removed directories of one volume that are not deleted yet
-constexpr uint32_t kFirstNumber = 0x40000000;  // first project id; administrators usually count from 1
-constexpr uint32_t kNumbers = 0x20000000;
+constexpr int kDepthMax = 4096;         // directories around a place; a path has no more
 
-bool is_mount_point(const std::string& path) {
-  auto directory = sys::open_directory(path);
-  return directory && sys::is_mount_point(*directory).value_or(false);
+// Types of file systems that wait for a server or a program, which may not answer. Places on them are not on a local disk.
+bool is_on_server(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"nfs",  "nfs4", "cifs", "smb3", "9p",     "virtiofs",
+                                         "ceph", "afs",  "coda", "fuse", "fuseblk"};
+  return std::ranges::find(kTypes, type) != std::end(kTypes) || type.starts_with("fuse.");
 }
 
-// The innermost mount point in fstab(5) that contains the directory, if nothing is mounted there; "" otherwise.
-std::string unmounted_place(std::string_view fstab, std::string_view directory) {
-  std::string innermost;
-  for (std::string_view line : split(fstab, '\n')) {
-    std::istringstream words{std::string(line)};
-    std::string device, place;
-    words >> device >> place;
-    bool around = directory == place || (directory.starts_with(place) && directory.substr(place.size()).starts_with('/'));
-    if (!device.starts_with('#') && place.starts_with('/') && around && place.size() > innermost.size()) innermost = place;
-  }
-  return innermost.empty() || is_mount_point(innermost) ? "" : innermost;
+// Only on its disk a root has such an entry.
+bool shows_disk(std::string_view entry) {
+  return entry == kMark || entry.starts_with(kNew) || entry.starts_with(kStaged) || entry.starts_with(kRemoved);
+}
+
+// Root and name. The root may be one that the settings no longer have.
+std::pair<std::string, std::string> split_path(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return {path.substr(0, slash), slash == path.npos ? "" : path.substr(slash + 1)};
+}
+
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// The directory around it. Of what is no directory, by its name.
+Result<Fd> directory_around(const Fd& place, const struct stat& about) {
+  if (S_ISDIR(about.st_mode)) return sys::open_at(place, "..", O_PATH | O_DIRECTORY);
+  std::string path = TRY(sys::place_of(place));
+  return sys::open(path.substr(0, std::max<size_t>(path.rfind('/'), 1)), O_PATH | O_DIRECTORY);
 }
 
 // What a container mounted in it, with mountPropagation Bidirectional, is not the volume's: it is unmounted, never deleted.
@@ -59,37 +69,59 @@ std::string directory_name(const Key& claim, std::string_view uid) {
 
 // The root that contains it already, or the one with the most free space.
 Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name) const {
-  Root best;
-  Bytes most{-1};
+  std::optional<Root> best;
+  std::vector<std::string> passed_over;
   Error why(Code::invalid, "no directory for volumes is set");
   for (const std::string& path : roots_) {
-    TRY(sys::make_directories(path, 0711));
-    Fd directory = TRY(sys::open_directory(path));
-    Root root{path, std::move(directory)};
-    if (sys::stat_at(root.directory, name) || sys::stat_at(root.directory, std::string(kNew) + name)) return root;
-    if (auto checked = check_disk(root); !checked) {
-      why = checked.take_error();
+    auto root = look_at(path, name);
+    if (!root) {
+      why = root.take_error();
+      passed_over.push_back(why.text());
       continue;
     }
-    Bytes available = TRY(sys::disk_usage(root.directory)).available;
-    if (available <= most) continue;
-    best = std::move(root), most = available;
+    if (root->has_it) return root;
+    if (!best || root->available > best->available) best = *std::move(root);
   }
-  if (!best.directory) return why;
-  return best;
+  if (!best) return why;
+  best->passed_over = std::move(passed_over);
+  return *std::move(best);
 }
 
-Result<void> DiskDirectories::check_disk(const Root& root) const {
-  if (sys::stat_at(root.directory, std::string(kMark))) return {};
-  if (holds_(root.path))
-    return Error(Code::unavailable, root.path + " holds volumes, and they are not there: is its disk mounted?");
-  std::string place = unmounted_place(sys::read_file(fstab_).value_or(""), root.path);
-  if (!place.empty()) return Error(Code::unavailable, "the disk of " + place + " (" + fstab_ + ") is not mounted");
+// Creates the root only where its disk may be.
+Result<DiskDirectories::Root> DiskDirectories::look_at(const std::string& path, const std::string& name) const {
+  auto has = [](const Fd& root, const std::string& entry) { return sys::stat_at(root, entry).ok(); };
+  Root root{path, Fd()};
+  if (auto there = sys::open_directory(path)) {
+    root.directory = *std::move(there);
+    root.has_it = has(root.directory, name) || has(root.directory, std::string(kNew) + name);
+  } else if (there.error().code() != Code::not_found) {
+    return there.take_error().wrap(path + " cannot be used");
+  }
+  if (root.has_it) return root;
+  if (!root.directory || !has(root.directory, std::string(kMark))) TRY(check_disk(path));
+  if (!root.directory) {
+    TRY(sys::make_directories(path, 0711).wrap(path + " cannot be used"));
+    root.directory = TRY(sys::open_directory(path).wrap(path + " cannot be used"));
+  }
+  root.available = TRY(sys::disk_usage(root.directory).wrap(path + " cannot be used")).available;
+  return root;
+}
+
+// For a root without the mark.
+Result<void> DiskDirectories::check_disk(const std::string& root) const {
+  if (holds_(root)) return Error(Code::unavailable, root + " holds volumes, and they are not there: is its disk mounted?");
+  if (auto missing = missing_mount(expected_, root))
+    return Error(Code::unavailable, "the disk of " + missing->place + " (" + missing->source + ") is not mounted");
   return {};
 }
 
+Error DiskDirectories::absent(const std::string& root) {
+  return Error(Code::unavailable, "the mark " + root + "/" + std::string(kMark) + " is not there: is the disk of " + root +
+                                      " mounted? (If its volumes are lost for good, create the mark as an empty file.)");
+}
+
 Result<void> DiskDirectories::mark(const Root& root) {
-  TRY(sys::open_at(root.directory, std::string(kMark), O_WRONLY | O_CREAT, 0644).wrap("mark " + root.path));
+  TRY(sys::open_at(root.directory, std::string(kMark), O_WRONLY | O_CREAT | O_NOFOLLOW, 0644).wrap("mark " + root.path));
   return {};
 }
 
@@ -107,49 +139,81 @@ Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::str
     TRY(std::move(named).wrap("make " + path));
   }
   Fd directory = TRY(sys::open_at(root.directory, is_published ? name : fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  Made limited = TRY(limit(directory, path, size));
+  std::string unlimited = TRY(limit(root.directory, directory, path, size));
   TRY(sys::sync(directory));
   TRY(sys::sync(root.directory));
-  return limited;
+  return Made{path, std::move(unlimited), std::move(root.passed_over)};
 }
 
 Result<void> DiskDirectories::publish(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
-  Fd directory = TRY(sys::open_directory(root));
-  auto moved = sys::rename_at(directory, std::string(kNew) + name, directory, name);
-  if (!moved && moved.error().code() == Code::not_found) return {};
-  TRY(std::move(moved).wrap("publish " + path));
-  return sys::sync(directory);
+  auto directory = sys::open_directory(root);
+  if (!directory && directory.error().code() == Code::not_found) return absent(root);
+  if (!directory) return directory.take_error().wrap("publish " + path);
+  auto moved = sys::rename_at(*directory, std::string(kNew) + name, *directory, name);
+  if (moved) return sys::sync(*directory);
+  if (moved.error().code() != Code::not_found) return moved.take_error().wrap("publish " + path);
+  const bool is_there = sys::stat_at(*directory, name) || sys::stat_at(*directory, std::string(kMark));
+  return is_there ? Result<void>() : absent(root);
 }
 
 Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Bytes size) {
-  Fd directory = TRY(sys::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  return limit(directory, path, size);
+  auto [root, name] = split_path(path);
+  auto top = sys::open_directory(root);
+  auto directory = top ? sys::open_at(*top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : Result<Fd>(top.take_error());
+  if (!directory && directory.error().code() == Code::not_found && (!top || !sys::stat_at(*top, std::string(kMark))))
+    return absent(root);
+  if (!directory) return directory.take_error();
+  std::string unlimited = TRY(limit(*top, *directory, path, size));
+  return Made{path, std::move(unlimited)};
 }
 
-// A project id with a limit or with files is in use. The directory gets its id before the limit: an id without files and limit is
-// free again, wherever this is interrupted.
-Result<Directories::Made> DiskDirectories::limit(const Fd& directory, const std::string& path, Bytes size) {
-  std::lock_guard alone(numbers_);
-  auto number = sys::project_of(directory);
-  if (!number) return Made{path, number.error().text()};
-  if (*number < kFirstNumber) {
-    *number = kFirstNumber + fnv1a(path) % kNumbers;
-    for (auto use = sys::project_use(directory, *number);; use = sys::project_use(directory, ++*number)) {
-      if (!use && use.error().code() == Code::unsupported) return Made{path, use.error().text()};
-      if (!use && use.error().code() != Code::not_found) return use.take_error();
-      if (!use || (use->limit.count == 0 && use->inodes == 0)) break;
-    }
-    TRY(sys::set_project(directory, *number));
+Result<std::string> DiskDirectories::limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size) {
+  std::lock_guard alone(choosing_);
+  return numbers_.limit(root, directory, path, size);
+}
+
+Result<std::optional<Directories::Held>> DiskDirectories::hold(const std::string& path, Bytes size) {
+  auto [root, name] = split_path(path);
+  Fd top = TRY(sys::open_directory(root));
+  Fd directory = TRY(sys::open_at(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  std::lock_guard alone(choosing_);
+  return numbers_.hold(top, directory, path, size);
+}
+
+std::optional<sys::ProjectUse> DiskDirectories::use_of(const std::string& path, const Fd& directory) {
+  auto parts = parts_of(path);
+  if (!parts) return sys::limited_use(directory);
+  auto top = sys::open_directory(parts->first);
+  std::lock_guard alone(choosing_);
+  return top ? numbers_.use_of(*top, directory) : std::nullopt;
+}
+
+Result<bool> DiskDirectories::holds(const std::string& path, const std::string& place) const {
+  auto [root, name] = TRY(parts_of(path));
+  Fd top = TRY(sys::open_directory(root));
+  auto ours = sys::stat_at(top, name);
+  if (!ours) ours = sys::stat_at(top, std::string(kNew) + name);
+  if (!ours && ours.error().code() == Code::not_found) return false;
+  if (!ours) return ours.take_error();
+  sys::MountAround around_it = TRY(sys::mount_around(place));
+  if (is_on_server(around_it.type)) return false;
+  auto found = sys::open(place, O_PATH);
+  if (!found && (found.error().code() == Code::not_found || found.error().err() == ENOTDIR)) return false;
+  Fd each = TRY(std::move(found));
+  for (int depth = 0; depth < kDepthMax; ++depth) {
+    struct stat about = TRY(sys::stat(each));
+    if (is_same(about, *ours)) return true;
+    Fd around = TRY(directory_around(each, about));
+    struct stat above = TRY(sys::stat(around));
+    if (is_same(above, about)) return false;  // the root directory
+    each = std::move(around);
   }
-  auto done = sys::set_project_limit(directory, *number, size);
-  if (!done && done.error().code() != Code::unsupported) return done.take_error();
-  return Made{path, done ? "" : done.error().text()};
+  return Error(Code::too_large, place + " is too deep");
 }
 
 Result<std::pair<std::string, std::string>> DiskDirectories::parts_of(const std::string& path) const {
-  size_t slash = path.rfind('/');
-  std::string root = path.substr(0, slash), name = slash == path.npos ? "" : path.substr(slash + 1);
+  auto [root, name] = split_path(path);
   bool ours = std::ranges::find(roots_, root) != roots_.end() && !name.empty() && !name.starts_with('.');
   if (!ours) return Error(Code::invalid, path + " is no directory of a volume");
   return std::pair(std::move(root), std::move(name));
@@ -157,12 +221,17 @@ Result<std::pair<std::string, std::string>> DiskDirectories::parts_of(const std:
 
 Result<void> DiskDirectories::set_aside(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
-  Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
+  auto directory = sys::open_directory(root);
+  if (!directory && directory.error().code() == Code::not_found) return absent(root);
+  if (!directory) return directory.take_error().wrap("open the directory of volumes");
+  bool is_disk = sys::stat_at(*directory, std::string(kMark)).ok();
   for (const std::string& each : {name, std::string(kNew) + name}) {
-    auto moved = rename_to_removed(directory, each, name);
+    auto moved = rename_to_removed(*directory, each, name);
     if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("set " + path + " aside");
+    is_disk |= moved.ok();
   }
-  return sys::sync(directory);
+  if (!is_disk) return absent(root);
+  return sys::sync(*directory);
 }
 
 // Renames to the first free name and returns that.
@@ -192,7 +261,8 @@ Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
   TRY(sys::make_directory_at(directory, now, 0777).wrap("make " + now));
   Fd made = TRY(sys::open_at(directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   TRY(sys::change_mode(made, 0777));  // regardless of the umask
-  TRY(limit(made, root + "/" + now, size));
+  ProjectNumbers::forget(directory, made);
+  TRY(limit(directory, made, root + "/" + now, size));
   undo.dismiss();
   return made;
 }
@@ -205,7 +275,7 @@ Result<std::optional<Directories::Staged>> DiskDirectories::stage_first(const Ke
     return std::optional<Staged>();
   std::string path = root.path + "/" + name;
   Fd directory = TRY(stage(path, size));
-  return std::optional(Staged{std::move(path), std::move(directory)});
+  return std::optional(Staged{std::move(path), std::move(directory), std::move(root.passed_over)});
 }
 
 Result<void> DiskDirectories::put_staged(const std::string& path) {
@@ -236,25 +306,30 @@ Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
   while (is_mine && clearing_.with([](Clearing& now) { return now.runs = std::exchange(now.again, false); })) {
     done = {};
     for (const std::string& root : roots_)
-      if (auto cleared = clear(root, waits, stop); !cleared && done) done = std::move(cleared);
+      if (auto cleared = clear(root, waits, stop); !cleared && (done || cleared.error().code() == Code::unavailable))
+        done = std::move(cleared);
   }
   return done;
 }
 
 Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits, const std::stop_token& stop) {
-  if (!sys::exists(root)) return {};
-  Fd directory = TRY(sys::open_directory(root));
-  auto entries = TRY(sys::list(directory));
+  auto there = sys::open_directory(root);
+  if (!there && there.error().code() != Code::not_found) return there.take_error();
+  auto entries = there ? sys::list(*there) : Result<std::vector<sys::DirEntry>>(std::vector<sys::DirEntry>());
+  if (!entries) return entries.take_error();
+  if (std::ranges::none_of(*entries, [](const sys::DirEntry& entry) { return shows_disk(entry.name); })) TRY(check_disk(root));
+  if (!there) return {};  // nothing was made on it yet
+  const Fd directory = *std::move(there);
   Result<void> done;
-  for (const auto& entry : entries) {
+  for (const auto& entry : *entries) {
     auto name = give_up(root, directory, entry.name, waits);
     if (!name && done) done = name.error();
     if (!name || name->empty()) continue;
     if (stop.stop_requested()) return Error(Code::cancelled, "stopped");
-    auto removed = sys::open_at(directory, *name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    auto number = removed ? sys::project_of(*removed) : removed.take_error();
-    if (number && *number >= kFirstNumber) (void)sys::set_project_limit(*removed, *number, Bytes(0));
-    if (removed) *removed = Fd();
+    if (auto removed = sys::open_at(directory, *name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)) {
+      std::lock_guard alone(choosing_);
+      numbers_.release(directory, *removed);
+    }
     auto gone = remove_tree(directory, root, *name, stop);
     if (!gone && gone.error().code() == Code::cancelled) return gone;
     if (!gone && done) done = std::move(gone);

@@ -6,7 +6,9 @@
 //   <root>/.staged_<namespace>_<claim>_<uid>   is being given its quota, or content that will replace a volume's
 //   <root>/.removed_<namespace>_<claim>_<uid>… its content is deleted by clear(), also after a restart
 //   <root>/.coracle                            marks the disk, so that an empty mount point is not mistaken for it
-// There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash.
+//   <root>/.coracle.projects/                  see project_numbers.h
+// There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash. A disk that is
+// not mounted is never written to, and nothing on it counts as deleted.
 #pragma once
 
 #include <functional>
@@ -18,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/volume/local/expected_mounts.h"
+#include "daemon/volume/local/project_numbers.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
@@ -35,24 +39,34 @@ class Directories {
   virtual ~Directories() = default;
   struct Made {
     std::string path;
-    std::string unlimited;  // why its size is not enforced; "" if the file system enforces it
+    std::string unlimited;                      // why its size is not enforced; "" if the file system enforces it
+    std::vector<std::string> passed_over = {};  // the roots that could not be used, each with the reason
   };
   // Creates the claim's directory on the root with the most free space, unless it exists. publish() then gives it the returned
-  // path. Blocks for the disk. Errors: unavailable if the disk of no root is mounted; errors of the file system.
+  // path. A root that cannot be used does not matter while there is another. Blocks for the disk. Errors: unavailable if the disk
+  // of no root is mounted; errors of the file system.
   virtual Result<Made> make(const Key& claim, const std::string& uid, Bytes size) = 0;
-  // Call after a PersistentVolume with the path exists.
+  // Call after a PersistentVolume with the path exists. Errors: unavailable if the disk is not mounted.
   virtual Result<void> publish(const std::string& path) = 0;
-  // Returns as make() does. Errors: not_found.
+  // Returns as make() does. Errors: unavailable if the disk is not mounted; not_found.
   virtual Result<Made> set_size(const std::string& path, Bytes size) = 0;
-  // Removes the volume's path; clear() deletes its content later. Succeeds if it does not exist. Errors: invalid if the path is
-  // not a volume's; unavailable if too many removed directories of it wait for clear(); errors of the file system.
+  // Removes the volume's path; clear() deletes its content later. Succeeds if it does not exist on its disk. Errors: invalid if
+  // the path is not a volume's; unavailable if the disk is not mounted, or if too many removed directories of it wait for
+  // clear(); errors of the file system.
   virtual Result<void> set_aside(const std::string& path) = 0;
+  // Whether the place is the volume's directory or is in it, by whatever path: links, "..", bind mounts of the directory. A place
+  // on a file server is not. Blocks for the disk of the place. Errors: the place cannot be looked at.
+  virtual Result<bool> holds(const std::string& path, const std::string& place) const = 0;
+  // Enforces the volume's size again if somebody has changed its project (project_numbers.h). nullopt: its size is not enforced.
+  using Held = ProjectNumbers::Held;
+  virtual Result<std::optional<Held>> hold(const std::string& path, Bytes size) = 0;
   // Creates an empty directory beside the volume's, with a quota of its own, for content that will replace the volume's. Removes
   // a previously staged one. Blocks for the disk. Errors: invalid if the path is not a volume's; errors of the file system.
   virtual Result<Fd> stage(const std::string& path, Bytes size) = 0;
   struct Staged {
     std::string path;  // of the volume
     Fd directory;
+    std::vector<std::string> passed_over = {};  // as Made's
   };
   // Stages the first content of a volume, instead of make(). nullopt if the directory exists already. Errors: as make()'s.
   virtual Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) = 0;
@@ -62,7 +76,8 @@ class Directories {
   virtual Result<void> unstage(const std::string& path) = 0;  // removes it. Succeeds if there is none
   // Deletes the content of removed volumes, their quotas, and unpublished directories without a claim. `waits`: returns whether
   // the claim or the volume of the directory of this name exists. Blocks until all is deleted, or leaves it to a running call. An
-  // error does not stop the deletion of the rest. Errors: cancelled; the first one of the file system.
+  // error does not stop the deletion of the rest. Errors: cancelled; unavailable if a disk is not mounted; the first one of the
+  // file system.
   using Waits = std::function<bool(const std::string& name)>;
   virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
 };
@@ -70,14 +85,19 @@ class Directories {
 class DiskDirectories : public Directories {
  public:
   // Each root may be on a disk of its own; it is created together with the first volume. Nothing is created on a root without the
-  // mark if `holds` returns that a PersistentVolume is on it, or if fstab(5) has a mount for it that is not mounted.
+  // mark if `holds` returns that a PersistentVolume is on it, or if a mount of it is missing.
   using Holds = std::function<bool(const std::string& root)>;
-  DiskDirectories(std::vector<std::string> roots, Holds holds, std::string fstab = "/etc/fstab")
-      : roots_(std::move(roots)), holds_(std::move(holds)), fstab_(std::move(fstab)) {}
+  DiskDirectories(std::vector<std::string> roots, Holds holds, ExpectedMounts expected = {}, ProjectCalls projects = {})
+      : roots_(std::move(roots)), holds_(std::move(holds)), expected_(std::move(expected)), numbers_(std::move(projects)) {}
   Result<Made> make(const Key& claim, const std::string& uid, Bytes size) override;
   Result<void> publish(const std::string& path) override;
   Result<Made> set_size(const std::string& path, Bytes size) override;
   Result<void> set_aside(const std::string& path) override;
+  Result<bool> holds(const std::string& path, const std::string& place) const override;
+  Result<std::optional<Held>> hold(const std::string& path, Bytes size) override;
+  // The use of the directory's project; nullopt if nothing enforces its size. A directory that is not a volume's has the project
+  // that it says itself.
+  std::optional<sys::ProjectUse> use_of(const std::string& path, const Fd& directory);
   Result<Fd> stage(const std::string& path, Bytes size) override;
   Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) override;
   Result<void> put_staged(const std::string& path) override;
@@ -88,12 +108,17 @@ class DiskDirectories : public Directories {
   struct Root {
     std::string path;
     Fd directory;
+    bool has_it = false;  // the directory that is wanted
+    Bytes available;
+    std::vector<std::string> passed_over = {};  // as Made's
   };
   Result<Root> root_for(const std::string& name) const;
-  Result<void> check_disk(const Root& root) const;
+  Result<Root> look_at(const std::string& path, const std::string& name) const;
+  Result<void> check_disk(const std::string& root) const;
   static Result<void> mark(const Root& root);
+  static Error absent(const std::string& root);
   void note_staged(const std::string& path, bool is_staged);
-  Result<Made> limit(const Fd& directory, const std::string& path, Bytes size);
+  Result<std::string> limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size);
   Result<void> clear(const std::string& root, const Waits& waits, const std::stop_token& stop);
   Result<std::string> give_up(const std::string& root, const Fd& directory, const std::string& entry, const Waits& waits);
   static Result<std::string> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
@@ -102,8 +127,9 @@ class DiskDirectories : public Directories {
 
   const std::vector<std::string> roots_;
   const Holds holds_;
-  const std::string fstab_;
-  std::mutex numbers_;            // held while a project number is chosen
+  const ExpectedMounts expected_;
+  std::mutex choosing_;  // held while numbers_ is used
+  ProjectNumbers numbers_;
   std::mutex staging_;            // held while staged directories are checked for use
   std::set<std::string> staged_;  // paths of volumes for which content is being staged
   struct Clearing {

@@ -3,6 +3,7 @@
 #include "daemon/volume/local/provisioner.h"
 
 #include <algorithm>
+#include <set>
 
 #include "daemon/volume/match.h"
 #include "runtime/base/log.h"
@@ -17,8 +18,11 @@ constexpr std::string_view kClaimKey = "claim/", kVolumeKey = "volume";
 constexpr std::string_view kFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
 constexpr const char* kByVolume = "volume";  // index of claims
 constexpr const char* kByPlace = "place";    // index of volumes
+constexpr const char* kForeign = "foreign";  // index of volumes: those that may name another's directory by another path
 constexpr std::chrono::seconds kInUseAgain{1};
 constexpr std::chrono::minutes kSharedAgain{1};
+constexpr std::chrono::minutes kClearAgain{1};
+constexpr std::chrono::seconds kDiskAgain{10};      // a disk that is not mounted tells nobody when it is
 constexpr std::chrono::seconds kCopyToldAgain{30};  // interval of progress events of a copy
 
 Key key_of_claim(const Key& claim) { return {std::string(kClaimKey) + claim.ns, claim.name}; }
@@ -54,6 +58,16 @@ std::string unsupported(view::PersistentVolumeClaimSpec claim) {
 std::string place_of(const Object& volume) {
   view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
   return std::string(spec.has_local() ? spec.local().path() : spec.host_path().path());
+}
+
+// It has a directory of this node, and its name and path are not those that the provisioner gives: it may be any directory.
+bool is_foreign(const Object& volume) {
+  constexpr std::string_view kOurName = "pvc-";
+  std::string place = place_of(volume);
+  std::string_view uid = volume.name();
+  bool is_made = is_local_provisioner(volume.annotation(kProvisionedBy)) && uid.starts_with(kOurName) &&
+                 place.ends_with("_" + std::string(uid.substr(kOurName.size())));
+  return !place.empty() && !is_made;
 }
 
 // Its claim was deleted.
@@ -111,6 +125,9 @@ Provisioner::Provisioner(std::string node_name, ProvisionerSeams seams)
     std::string place = place_of(volume);
     return place.empty() ? std::vector<std::string>() : std::vector{std::move(place)};
   });
+  seams_.volumes.add_index(kForeign, [](const Object& volume) {
+    return is_foreign(volume) ? std::vector<std::string>{kForeign} : std::vector<std::string>();
+  });
 }
 
 void Provisioner::on_claim(const Informer::Change& change) const {
@@ -144,7 +161,7 @@ bool Provisioner::may_provision(const Object& claim) const {
 }
 
 Result<Outcome> Provisioner::reconcile(const Key& key) {
-  if (key.ns == kVolumeKey) return reconcile_volume(key.name);
+  if (key.ns == kVolumeKey) return key.name.empty() ? reconcile_clearing() : reconcile_volume(key.name);
   return reconcile_claim({key.ns.substr(kClaimKey.size()), key.name});
 }
 
@@ -196,10 +213,16 @@ Result<Outcome> Provisioner::provision(const Object& claim, const Object& storag
   ObjectPtr volume = TRY(std::move(created).wrap("create the volume"));
   TRY(publish(*volume));
   seams_.events.normal(claim, "ProvisioningSucceeded", "Successfully provisioned volume " + volume->name());
+  tell_passed_over(claim, made.passed_over);
   if (!made.unlimited.empty())
     seams_.events.warning(claim, "SizeNotEnforced",
                           "nothing holds the volume to its size on " + made.path + ": " + made.unlimited);
   return Outcome{};
+}
+
+void Provisioner::tell_passed_over(const Object& claim, const std::vector<std::string>& roots) const {
+  for (const std::string& root : roots)
+    seams_.events.warning(claim, "VolumeDirUnavailable", "the volume was made elsewhere: " + root);
 }
 
 // ---- claims with a data source ----
@@ -252,6 +275,7 @@ Result<bool> Provisioner::fill(const Object& claim) {
   auto staged = TRY(seams_.directories.stage_first(key, uid, request_of(claim).bytes()));
   if (!staged) return true;
   copies_.with([&](auto& copies) { copies[key] = {}; });
+  tell_passed_over(claim, staged->passed_over);
   seams_.events.normal(claim, "CopyingData", "copying what the PVC " + std::string(source->name()) + " holds");
   copy(claim, source->key(), std::make_shared<Directories::Staged>(*std::move(staged)));
   return false;
@@ -282,7 +306,12 @@ Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
   Quantity wanted = request_of(claim);
   std::string path(view::PersistentVolume(volume).spec().local().path());
   if (capacity_of(volume) < wanted) {
-    TRY(seams_.directories.set_size(path, wanted.bytes()).wrap("resize " + path));
+    auto sized = seams_.directories.set_size(path, wanted.bytes());
+    if (!sized)
+      seams_.events.warning(claim, "VolumeResizeFailed",
+                            "resize volume " + quoted(volume.name()) + " by resizer " +
+                                quoted(volume.annotation(kProvisionedBy)) + " failed: " + sized.error().text());
+    TRY(std::move(sized).wrap("resize " + path));
     TRY(seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge,
                             {{"spec", {{"capacity", {{"storage", wanted.text()}}}}}}));
   }
@@ -301,20 +330,39 @@ Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
 Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
   ObjectPtr volume = seams_.volumes.get({"", name});
   if (!volume || !is_ours(*volume)) return Outcome{};
-  TRY(publish(*volume));
+  auto published = publish(*volume);
+  if (!published && published.error().code() == Code::unavailable) return wait_for_disk(*volume, published.error());
+  TRY(std::move(published));
   view::PersistentVolume view(*volume);
   if (!is_over(*volume)) return Outcome{};
   bool deletes = view.spec().persistent_volume_reclaim_policy() == "Delete";
   if (!deletes && !volume->deleting()) return Outcome{};
-  if (std::string others = others_at_place_of(*volume); deletes && !others.empty()) {
-    seams_.events.warning(*volume, "VolumeFailedDelete", "what it holds is also that of the PersistentVolume " + others);
+  auto others = deletes ? others_at_place_of(*volume) : Result<std::string>("");
+  if (!others || !others->empty()) {
+    seams_.events.warning(*volume, "VolumeFailedDelete",
+                          others ? "what it holds is also that of the PersistentVolume " + *others : others.error().text());
     return Outcome{kSharedAgain};
   }
   auto used = TRY(is_in_use(*volume));
   if (used) return Outcome{kInUseAgain};
-  if (volume->deleting()) TRY(finish_deletion(*volume, deletes));
-  else TRY(delete_object(*volume));
+  if (!volume->deleting()) {
+    TRY(delete_object(*volume));
+    return Outcome{};
+  }
+  auto aside = deletes ? seams_.directories.set_aside(place_of(*volume)) : Result<void>();
+  if (!aside && aside.error().code() == Code::unavailable) return wait_for_disk(*volume, aside.error());
+  if (!aside) seams_.events.warning(*volume, "VolumeFailedDelete", aside.error().text());
+  TRY(std::move(aside));
+  TRY(finish_deletion(*volume));
+  if (deletes) clear();
   return Outcome{};
+}
+
+// Nothing on a disk that is away counts as deleted. The object stays, so that its data and its quota go when the disk returns.
+Result<Outcome> Provisioner::wait_for_disk(const Object& volume, const Error& why) const {
+  const bool is_deleted = is_over(volume) && view::PersistentVolume(volume).spec().persistent_volume_reclaim_policy() == "Delete";
+  if (is_deleted) seams_.events.warning(volume, "VolumeFailedDelete", why.text());
+  return Outcome{kDiskAgain};
 }
 
 // Reads the store instead of the caches, because the data is deleted for good.
@@ -344,12 +392,19 @@ bool Provisioner::is_in_use_by_name(const Object& volume) const {
                              [&](const ObjectPtr& claim) { return seams_.in_use(claim->key()); });
 }
 
-// A user may have created another volume with the same directory, for example by copying this one: its claim may use the data.
-std::string Provisioner::others_at_place_of(const Object& volume) const {
-  std::vector<std::string> names;
-  for (const ObjectPtr& other : seams_.volumes.by_index(kByPlace, place_of(volume)))
-    if (other->name() != volume.name()) names.push_back(other->name());
-  return join(names, ", ");
+// A user may have created another volume with the same directory, for example by copying this one, or with a part of it: its
+// claim may use the data. Errors: it cannot be told.
+Result<std::string> Provisioner::others_at_place_of(const Object& volume) const {
+  const std::string place = place_of(volume);
+  std::set<std::string> names;
+  for (const ObjectPtr& other : seams_.volumes.by_index(kByPlace, place)) names.insert(other->name());
+  for (const ObjectPtr& other : seams_.volumes.by_index(kForeign, kForeign)) {
+    bool is_there = TRY(seams_.directories.holds(place, place_of(*other))
+                            .wrap("it cannot be told whether the PersistentVolume " + other->name() + " is the same directory"));
+    if (is_there) names.insert(other->name());
+  }
+  names.erase(volume.name());
+  return join(std::vector<std::string>(names.begin(), names.end()), ", ");
 }
 
 // Removes the selected node, so that the claim's pod is scheduled again. The resourceVersion ensures that the claim was not bound
@@ -373,17 +428,17 @@ Result<void> Provisioner::delete_object(const Object& volume) {
 }
 
 // The finalizer is removed last, so that an interrupted deletion is continued.
-Result<void> Provisioner::finish_deletion(const Object& volume, bool with_data) {
-  if (with_data) {
-    auto aside = seams_.directories.set_aside(std::string(view::PersistentVolume(volume).spec().local().path()));
-    if (!aside) seams_.events.warning(volume, "VolumeFailedDelete", aside.error().text());
-    TRY(std::move(aside));
-  }
+Result<void> Provisioner::finish_deletion(const Object& volume) {
   if (!has_finalizer(volume, kFinalizer)) return {};
   auto done = seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge, without_finalizer_patch(volume, kFinalizer));
   if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + volume.name());
-  if (with_data) clear();
   return {};
+}
+
+Result<Outcome> Provisioner::reconcile_clearing() {
+  if (clears_later_.exchange(false)) return Outcome{kClearAgain};
+  clear();
+  return Outcome{};
 }
 
 void Provisioner::clear() {
@@ -394,8 +449,12 @@ void Provisioner::clear() {
              return view::PersistentVolume(*volume).spec().local().path().ends_with("/" + name);
            });
   };
-  seams_.run_in_background([&directories = seams_.directories, waits](std::stop_token stop) {
-    auto cleared = directories.clear(waits, stop);
+  seams_.run_in_background([this, waits](std::stop_token stop) {
+    auto cleared = seams_.directories.clear(waits, stop);
+    if (!cleared && cleared.error().code() == Code::unavailable) {
+      clears_later_ = true;
+      seams_.enqueue(key_of_volume(""));
+    }
     if (!cleared && cleared.error().code() != Code::cancelled)
       log_warning("volume", "what was in deleted volumes stays: " + cleared.error().text());
   });

@@ -5,13 +5,15 @@
 //   claim with a larger request        ──▶ raise quota ▸ capacity of the volume ▸ capacity of the claim
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
+//   any of them while its disk is away ──▶ wait for the disk, and say so
 //   volume that a user deletes before  ──▶ remove the selected node from the claim, so that its pod is rescheduled ▸ as above
 //   its claim is bound
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
-//   keys: {"claim/<namespace>", name} · {"volume", name}
+//   keys: {"claim/<namespace>", name} · {"volume", name} · {"volume", ""}: clearing, again
 // Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -72,6 +74,7 @@ class Provisioner {
  private:
   Result<Outcome> reconcile_claim(const Key& key);
   Result<Outcome> reconcile_volume(const std::string& name);
+  Result<Outcome> reconcile_clearing();
   Result<Outcome> provision(const Object& claim, const Object& storage_class);
   Result<bool> fill(const Object& claim);
   Result<ObjectPtr> source_of(const Object& claim) const;
@@ -80,10 +83,12 @@ class Provisioner {
   Result<void> expand(const Object& claim, const Object& volume);
   Result<bool> is_in_use(const Object& volume);
   bool is_in_use_by_name(const Object& volume) const;
-  std::string others_at_place_of(const Object& volume) const;
+  Result<std::string> others_at_place_of(const Object& volume) const;
+  void tell_passed_over(const Object& claim, const std::vector<std::string>& roots) const;
+  Result<Outcome> wait_for_disk(const Object& volume, const Error& why) const;
   Result<void> unselect_node(const Object& claim);
   Result<void> delete_object(const Object& volume);
-  Result<void> finish_deletion(const Object& volume, bool with_data);
+  Result<void> finish_deletion(const Object& volume);
 
   const std::string node_name_;
   ProvisionerSeams seams_;
@@ -93,7 +98,8 @@ class Provisioner {
     Result<void> result;  // set after the copy has ended
     std::string waits;    // why it cannot start, as reported; then it does not run either
   };
-  Guarded<std::map<Key, Copy>> copies_;  // by claim
+  Guarded<std::map<Key, Copy>> copies_;     // by claim
+  std::atomic<bool> clears_later_ = false;  // a disk was away when it was to be cleared
 };
 
 }  // namespace coracle::volume

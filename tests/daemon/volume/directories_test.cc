@@ -9,8 +9,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <utility>
+
+#include "runtime/sys/file.h"
 
 namespace coracle::volume {
 namespace {
@@ -28,18 +31,19 @@ struct DirectoriesTest : testing::Test {
   }
   static bool no_volumes(const std::string&) { return false; }
   std::string fstab() const { return directory + ".fstab"; }
-  std::set<std::string> names(const std::string& root) const {  // except the marker file
+  ExpectedMounts expected() const { return {fstab(), {}}; }
+  std::set<std::string> names(const std::string& root) const {  // except the marker file and the records
     std::set<std::string> found;
     if (fs::exists(root))
       for (const auto& entry : fs::directory_iterator(root)) found.insert(entry.path().filename());
-    found.erase(".coracle");
+    found.erase(".coracle"), found.erase(".coracle.projects");
     return found;
   }
   std::string directory;
 };
 
 TEST_F(DirectoriesTest, a_claim_gets_one_and_the_same_each_time) {
-  DiskDirectories directories({directory + "/volumes"}, no_volumes, fstab());
+  DiskDirectories directories({directory + "/volumes"}, no_volumes, expected());
   auto made = directories.make({"shop", "data-db-0"}, "1234", Bytes(1 << 20));
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->path, directory + "/volumes/shop_data-db-0_1234");
@@ -62,7 +66,7 @@ TEST_F(DirectoriesTest, a_claim_gets_one_and_the_same_each_time) {
 TEST_F(DirectoriesTest, the_longest_names_fit) {
   Key claim{std::string(63, 'n'), std::string(253, 'c')};
   std::string uid(36, 'u');
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   auto made = directories.make(claim, uid, Bytes(1));
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_TRUE(made->path.ends_with(uid));
@@ -70,14 +74,14 @@ TEST_F(DirectoriesTest, the_longest_names_fit) {
 }
 
 TEST_F(DirectoriesTest, of_several_roots_the_one_that_has_it) {
-  DiskDirectories both({directory + "/a", directory + "/b"}, no_volumes, fstab());
+  DiskDirectories both({directory + "/a", directory + "/b"}, no_volumes, expected());
   fs::create_directories(directory + "/b/shop_data_1");
   EXPECT_EQ(MUST(both.make({"shop", "data"}, "1", Bytes(1))).path, directory + "/b/shop_data_1");
   EXPECT_FALSE(DiskDirectories({}, no_volumes).make({"shop", "data"}, "1", Bytes(1)));
 }
 
 TEST_F(DirectoriesTest, what_is_deleted_is_gone_at_once_and_cleared_later) {
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path;
   ASSERT_TRUE(directories.publish(path));
   fs::create_directories(path + "/deep/er");
@@ -85,13 +89,13 @@ TEST_F(DirectoriesTest, what_is_deleted_is_gone_at_once_and_cleared_later) {
   ASSERT_TRUE(directories.set_aside(path));
   EXPECT_EQ(names(directory), (std::set<std::string>{".removed_shop_data_1"}));
   ASSERT_TRUE(directories.set_aside(path)) << "it may have been cut off here";
-  DiskDirectories after({directory}, no_volumes, fstab());  // as in the next daemon
+  DiskDirectories after({directory}, no_volumes, expected());  // as in the next daemon
   ASSERT_TRUE(after.clear([](const auto&) { return false; }, {}));
   EXPECT_EQ(names(directory), (std::set<std::string>{}));
 }
 
 TEST_F(DirectoriesTest, what_no_volume_ever_named_goes_with_its_claim) {
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   for (const char* claim : {"there", "gone", "named"}) ASSERT_TRUE(directories.make({"shop", claim}, "1", Bytes(1)));
   ASSERT_TRUE(directories.publish(directory + "/shop_named_1"));
   ASSERT_TRUE(directories.clear([](const std::string& name) { return name == "shop_there_1"; }, {}));
@@ -101,7 +105,7 @@ TEST_F(DirectoriesTest, what_no_volume_ever_named_goes_with_its_claim) {
 TEST_F(DirectoriesTest, one_that_was_cut_off_before_it_had_its_rights_is_made_anew) {
   fs::create_directories(directory + "/.staged_shop_data_1");  // with the mode that our umask gives
   ASSERT_EQ(::chmod((directory + "/.staged_shop_data_1").c_str(), 0700), 0);
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path;
   ASSERT_TRUE(directories.publish(path));
   struct stat info {};
@@ -112,7 +116,7 @@ TEST_F(DirectoriesTest, one_that_was_cut_off_before_it_had_its_rights_is_made_an
 }
 
 TEST_F(DirectoriesTest, what_is_set_aside_while_others_are_cleared_goes_with_them) {
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   ASSERT_TRUE(directories.make({"shop", "first"}, "1", Bytes(1)));
   std::string later = MUST(directories.make({"shop", "later"}, "1", Bytes(1))).path;
   ASSERT_TRUE(directories.publish(later));
@@ -139,7 +143,7 @@ TEST_F(DirectoriesTest, what_cannot_be_deleted_does_not_keep_the_rest) {
   }
   ASSERT_EQ(::chmod((stays + "/in").c_str(), 0500), 0);
   ASSERT_TRUE(we || ::seteuid(kNobody) == 0);
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   auto cleared = directories.clear([](const auto&) { return false; }, {});
   ASSERT_EQ(::seteuid(we), 0);
   ASSERT_EQ(::chmod((stays + "/in").c_str(), 0700), 0);
@@ -149,7 +153,7 @@ TEST_F(DirectoriesTest, what_cannot_be_deleted_does_not_keep_the_rest) {
 }
 
 TEST_F(DirectoriesTest, nothing_else_is_set_aside) {
-  DiskDirectories directories({directory + "/volumes"}, no_volumes, fstab());
+  DiskDirectories directories({directory + "/volumes"}, no_volumes, expected());
   fs::create_directories(directory + "/volumes/shop_data_1/inner");
   fs::create_directories(directory + "/host");
   for (const std::string& path :
@@ -164,7 +168,7 @@ TEST_F(DirectoriesTest, nothing_is_made_where_the_disk_is_not) {
   std::string disk = directory + "/disk", root = disk + "/volumes";
   auto made = [&](bool holds) {
     DiskDirectories directories(
-        {root}, [&](const std::string& asked) { return holds && asked == root; }, fstab());
+        {root}, [&](const std::string& asked) { return holds && asked == root; }, expected());
     auto done = directories.make({"shop", "data"}, "1", Bytes(1));
     return done ? "made" : done.error().text();
   };
@@ -177,12 +181,236 @@ TEST_F(DirectoriesTest, nothing_is_made_where_the_disk_is_not) {
   EXPECT_EQ(made(true), "made") << "it is marked now";
 }
 
+TEST_F(DirectoriesTest, nothing_is_deleted_while_the_disk_is_away) {
+  const std::string root = directory + "/disk/volumes", away = directory + "/away";
+  DiskDirectories directories({root}, no_volumes, expected());
+  std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path;
+  ASSERT_TRUE(directories.publish(path));
+  std::ofstream(path + "/file") << "text";
+  fs::rename(directory + "/disk", away);
+  EXPECT_EQ(directories.set_aside(path).error().code(), Code::unavailable) << "without the mount point";
+  EXPECT_EQ(directories.set_size(path, Bytes(2)).error().code(), Code::unavailable);
+  fs::create_directories(root);
+  EXPECT_EQ(directories.set_aside(path).error().code(), Code::unavailable) << "with an empty one";
+  EXPECT_EQ(directories.publish(path).error().code(), Code::unavailable);
+  EXPECT_EQ(directories.set_size(path, Bytes(2)).error().code(), Code::unavailable);
+  EXPECT_EQ(names(root), std::set<std::string>{});
+  EXPECT_FALSE(fs::exists(root + "/.coracle"));
+  fs::remove_all(directory + "/disk");
+  fs::rename(away, directory + "/disk");
+  ASSERT_TRUE(directories.set_aside(path));
+  EXPECT_EQ(names(root), (std::set<std::string>{".removed_shop_data_1"}));
+  ASSERT_TRUE(directories.set_aside(path)) << "the disk is there, and the volume is not";
+}
+
+TEST_F(DirectoriesTest, a_disk_that_lost_its_mark_is_cleared_all_the_same) {
+  DiskDirectories directories(
+      {directory}, [](const std::string&) { return true; }, expected());
+  fs::create_directories(directory + "/shop_data_1");
+  ASSERT_TRUE(directories.set_aside(directory + "/shop_data_1"));
+  ASSERT_TRUE(directories.clear([](const auto&) { return false; }, {}));
+  EXPECT_EQ(names(directory), std::set<std::string>{});
+  EXPECT_EQ(directories.clear([](const auto&) { return false; }, {}).error().code(), Code::unavailable);
+}
+
+TEST_F(DirectoriesTest, a_root_that_cannot_be_used_is_said_and_does_not_matter_to_the_others) {
+  std::string bad = directory + "/file", away = directory + "/away", good = directory + "/good";
+  std::ofstream(bad) << "no directory";
+  std::ofstream(fstab()) << "/dev/sdb1 " << away << " ext4\n";
+  auto holds = [](const std::string&) { return false; };
+  for (std::vector<std::string> roots : {std::vector{bad, away, good}, std::vector{good, away, bad}}) {
+    DiskDirectories directories(roots, holds, expected());
+    auto made = directories.make({"shop", roots.front() == good ? "b" : "a"}, "1", Bytes(1));
+    ASSERT_TRUE(made) << made.error().text();
+    EXPECT_TRUE(made->path.starts_with(good + "/"));
+    ASSERT_EQ(made->passed_over.size(), 2u);
+    const bool bad_first = roots.front() == bad;
+    EXPECT_TRUE(made->passed_over[bad_first ? 0 : 1].starts_with(bad + " cannot be used: ")) << made->passed_over[0];
+    EXPECT_EQ(made->passed_over[bad_first ? 1 : 0], "the disk of " + away + " (" + fstab() + ") is not mounted");
+    ASSERT_TRUE(directories.publish(made->path));
+    ASSERT_TRUE(directories.set_aside(made->path));
+    (void)directories.clear([](const auto&) { return false; }, {});  // it reports the bad root
+    EXPECT_EQ(names(good), std::set<std::string>{});
+  }
+  EXPECT_FALSE(fs::exists(away)) << "nothing is created where a disk belongs";
+  EXPECT_FALSE(DiskDirectories({bad, away}, holds, expected()).make({"shop", "c"}, "1", Bytes(1)));
+}
+
+TEST_F(DirectoriesTest, mounts_that_this_machine_makes_at_start) {
+  const std::string disk = directory + "/my disk", units = directory + "/units";
+  auto missing = [&](const std::string& place) {
+    auto found = missing_mount({fstab(), {units}}, place);
+    return found ? found->place + " by " + found->source.substr(directory.size()) : "none";
+  };
+  auto table = [&](const std::string& options, const std::string& end = "") {
+    std::ofstream(fstab()) << "UUID=1 / ext4 defaults 0 1\n/dev/sdb1 " << directory << "/my\\040disk" << end << " ext4 "
+                           << options << " 0 2\n";
+  };
+  EXPECT_EQ(missing(disk), "none");
+  table("defaults,noatime");
+  EXPECT_EQ(missing(disk), disk + " by .fstab");
+  EXPECT_EQ(missing(disk + "/volumes"), disk + " by .fstab");
+  EXPECT_EQ(missing(disk + "s"), "none");
+  table("defaults", "/");
+  EXPECT_EQ(missing(disk + "/volumes"), disk + " by .fstab") << "with a slash at its end";
+  table("loop,noauto");
+  EXPECT_EQ(missing(disk), "none") << "somebody mounts it by hand";
+  table("noauto,x-systemd.automount");
+  EXPECT_EQ(missing(disk), disk + " by .fstab");
+  fs::remove(fstab());
+  const std::string unit = unit_name(disk) + ".mount";
+  fs::create_directories(units + "/local-fs.target.wants");
+  std::ofstream(units + "/" + unit) << "[Mount]\n";
+  EXPECT_EQ(missing(disk), "none") << "the unit is disabled";
+  fs::create_symlink(units + "/" + unit, units + "/local-fs.target.wants/" + unit);
+  EXPECT_EQ(missing(disk + "/volumes"), disk + " by /units/local-fs.target.wants/" + unit);
+  fs::remove(units + "/" + unit);
+  fs::create_symlink("/dev/null", units + "/" + unit);
+  EXPECT_EQ(missing(disk), "none") << "the unit is masked";
+  std::ofstream(fstab()) << "proc /proc proc defaults 0 0\n";
+  EXPECT_EQ(missing("/proc/volumes"), "none") << "it is mounted";
+}
+
+TEST_F(DirectoriesTest, units_are_named_as_systemd_names_them) {
+  EXPECT_EQ(unit_name("/srv/volumes"), "srv-volumes");
+  EXPECT_EQ(unit_name("/srv//my disk/"), "srv-my\\x20disk");
+  EXPECT_EQ(unit_name("/.hidden/a.b-c"), "\\x2ehidden-a.b\\x2dc");
+  EXPECT_EQ(unit_name("/"), "-");
+}
+
+TEST_F(DirectoriesTest, a_volume_is_known_by_every_path) {
+  const std::string root = directory + "/volumes";
+  DiskDirectories directories({root}, no_volumes, expected());
+  for (const char* claim : {"data", "other"}) ASSERT_TRUE(directories.make({"shop", claim}, "1", Bytes(1)));
+  const std::string path = root + "/shop_data_1";
+  EXPECT_TRUE(MUST(directories.holds(path, root + "/.new_shop_data_1"))) << "before it is published";
+  ASSERT_TRUE(directories.publish(path));
+  ASSERT_TRUE(directories.publish(root + "/shop_other_1"));
+  fs::create_directories(path + "/deep/er");
+  std::ofstream(path + "/deep/file") << "text";
+  fs::create_directory_symlink(path, directory + "/link");
+  fs::create_directory_symlink("deep/er", path + "/inner");
+  for (const std::string& place :
+       {path, path + "/", root + "//shop_data_1/.", directory + "/link", root + "/shop_other_1/../shop_data_1", path + "/deep/er",
+        path + "/deep/file", directory + "/link/inner"})
+    EXPECT_TRUE(MUST(directories.holds(path, place))) << place;
+  for (const std::string& place : {root, directory, std::string("/"), root + "/shop_other_1", path + "/missing", path + "_2",
+                                   path + "/deep/file/missing", std::string("/dev/null")})
+    EXPECT_FALSE(MUST(directories.holds(path, place))) << place;
+}
+
+// A file system with project quotas, in memory.
+struct Quotas {
+  std::map<ino_t, uint32_t> projects;
+  std::map<uint32_t, Bytes> limits;
+  int writes = 0;
+  static ino_t inode_of(const Fd& directory) { return MUST(sys::stat(directory)).st_ino; }
+  ProjectCalls calls() {
+    return {.project_of = [this](const Fd& directory) -> Result<uint32_t> { return projects[inode_of(directory)]; },
+            .set_project = [this](const Fd& directory, uint32_t number) -> Result<void> {
+              writes += projects[inode_of(directory)] != number;
+              projects[inode_of(directory)] = number;
+              return {};
+            },
+            .set_limit = [this](const Fd&, uint32_t number, Bytes limit) -> Result<void> {
+              ++writes;
+              limits[number] = limit;
+              if (limit.count == 0) limits.erase(number);
+              return {};
+            },
+            .use = [this](const Fd&, uint32_t number) -> Result<sys::ProjectUse> {
+              auto inodes = std::ranges::count_if(projects, [&](const auto& each) { return each.second == number; });
+              if (inodes == 0 && !limits.contains(number)) return Error(Code::not_found, "no such quota");
+              return sys::ProjectUse{Bytes(1000), limits.contains(number) ? limits[number] : Bytes(0), uint64_t(inodes)};
+            }};
+  }
+};
+
+TEST_F(DirectoriesTest, a_volume_has_the_project_that_it_was_given_whatever_its_owner_says) {
+  Quotas quotas;
+  DiskDirectories directories({directory}, no_volumes, expected(), quotas.calls());
+  auto make = [&](const std::string& claim) {
+    std::string path = MUST(directories.make({"shop", claim}, "1", Bytes(4096))).path;
+    EXPECT_TRUE(directories.publish(path));
+    return path;
+  };
+  const std::string mine = make("mine"), other = make("other");
+  Fd my_directory = MUST(sys::open_directory(mine)), other_directory = MUST(sys::open_directory(other));
+  uint32_t &my_project = quotas.projects[Quotas::inode_of(my_directory)],
+           &other_project = quotas.projects[Quotas::inode_of(other_directory)];
+  const uint32_t given = my_project, others = other_project;
+  ASSERT_NE(given, others);
+  EXPECT_EQ(quotas.limits[given], Bytes(4096));
+
+  const int writes = quotas.writes;
+  auto held = MUST(directories.hold(mine, Bytes(4096)));
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(held->was);
+  EXPECT_EQ(quotas.writes, writes) << "nothing to correct, nothing written";
+
+  for (uint32_t said : {0u, 17u, others}) {
+    my_project = said;
+    EXPECT_EQ(directories.use_of(mine, my_directory)->limit, Bytes(4096)) << "of the recorded project";
+    auto corrected = MUST(directories.hold(mine, Bytes(4096)));
+    ASSERT_TRUE(corrected);
+    EXPECT_EQ(corrected->was, said);
+    EXPECT_EQ(my_project, given);
+    EXPECT_FALSE(MUST(directories.hold(mine, Bytes(4096)))->was) << "said once";
+  }
+  my_project = others;
+  ASSERT_TRUE(directories.set_size(mine, Bytes(8192)));
+  EXPECT_EQ(quotas.limits[given], Bytes(8192));
+  EXPECT_EQ(quotas.limits[others], Bytes(4096)) << "nobody enlarges another's volume";
+  EXPECT_EQ(MUST(directories.hold(mine, Bytes(4096)))->use.limit, Bytes(8192)) << "an expansion is not undone";
+
+  my_project = others;
+  ASSERT_TRUE(directories.set_aside(mine));
+  ASSERT_TRUE(directories.clear([](const auto&) { return false; }, {}));
+  EXPECT_FALSE(quotas.limits.contains(given)) << "the number is free again";
+  EXPECT_EQ(quotas.limits[others], Bytes(4096)) << "and the other volume keeps its limit";
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/.coracle.projects"), {}), 1) << "one record for one volume";
+}
+
+TEST_F(DirectoriesTest, a_volume_without_a_record_keeps_the_project_that_it_has) {
+  Quotas quotas;
+  std::string path;
+  {
+    DiskDirectories before({directory}, no_volumes, expected(), quotas.calls());
+    path = MUST(before.make({"shop", "data"}, "1", Bytes(4096))).path;
+    ASSERT_TRUE(before.publish(path));
+  }
+  Fd opened = MUST(sys::open_directory(path));
+  uint32_t& project = quotas.projects[Quotas::inode_of(opened)];
+  const uint32_t given = project;
+  fs::remove_all(directory + "/.coracle.projects");  // as an earlier version left it
+  DiskDirectories directories({directory}, no_volumes, expected(), quotas.calls());
+  EXPECT_EQ(directories.use_of(path, opened)->limit, Bytes(4096));
+  ASSERT_TRUE(MUST(directories.hold(path, Bytes(4096))));
+  project = 0;
+  EXPECT_EQ(MUST(directories.hold(path, Bytes(4096)))->was, 0u) << "it is recorded now";
+  EXPECT_EQ(project, given);
+}
+
+TEST_F(DirectoriesTest, imported_content_brings_its_project) {
+  Quotas quotas;
+  DiskDirectories directories({directory}, no_volumes, expected(), quotas.calls());
+  std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(4096))).path;
+  ASSERT_TRUE(directories.publish(path));
+  ASSERT_TRUE(directories.stage(path, Bytes(4096)));
+  ASSERT_TRUE(directories.put_staged(path));
+  ASSERT_TRUE(directories.clear([](const auto&) { return true; }, {}));
+  Fd opened = MUST(sys::open_directory(path));
+  EXPECT_EQ(directories.use_of(path, opened)->limit, Bytes(4096));
+  EXPECT_EQ(quotas.limits.size(), 1u) << "the old content's is gone";
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/.coracle.projects"), {}), 1);
+}
+
 TEST_F(DirectoriesTest, a_link_is_no_volume) {
   fs::create_directories(directory + "/host");
   std::ofstream(directory + "/host/file") << "the host's";
   fs::create_directories(directory + "/volumes");
   fs::create_directory_symlink(directory + "/host", directory + "/volumes/shop_data_1");
-  DiskDirectories directories({directory + "/volumes"}, no_volumes, fstab());
+  DiskDirectories directories({directory + "/volumes"}, no_volumes, expected());
   EXPECT_FALSE(directories.make({"shop", "data"}, "1", Bytes(1)));
   ASSERT_TRUE(directories.set_aside(directory + "/volumes/shop_data_1"));
   (void)directories.clear([](const auto&) { return false; }, {});
@@ -190,7 +418,7 @@ TEST_F(DirectoriesTest, a_link_is_no_volume) {
 }
 
 TEST_F(DirectoriesTest, staged_content_takes_the_volumes_place_at_once) {
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   auto waits = [](const std::string&) { return true; };
   std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
   ASSERT_TRUE(directories.publish(path));
@@ -214,7 +442,7 @@ TEST_F(DirectoriesTest, staged_content_takes_the_volumes_place_at_once) {
 }
 
 TEST_F(DirectoriesTest, what_is_unstaged_while_clear_runs_goes_too) {
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
   bool is_first = true;
   auto waits = [&](const std::string&) {  // called after the entries are listed
@@ -232,12 +460,12 @@ TEST_F(DirectoriesTest, what_is_unstaged_while_clear_runs_goes_too) {
 TEST_F(DirectoriesTest, what_was_staged_by_another_daemon_goes) {
   std::string path;
   {
-    DiskDirectories before({directory}, no_volumes, fstab());
+    DiskDirectories before({directory}, no_volumes, expected());
     path = MUST(before.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
     ASSERT_TRUE(before.publish(path));
     ASSERT_TRUE(before.stage(path, Bytes(1 << 20)));
   }
-  DiskDirectories directories({directory}, no_volumes, fstab());
+  DiskDirectories directories({directory}, no_volumes, expected());
   ASSERT_TRUE(directories.clear([](const std::string&) { return true; }, {}));
   EXPECT_EQ(names(directory), std::set<std::string>{"shop_data_1"});
   EXPECT_EQ(directories.stage(directory + "/elsewhere/x", Bytes(1)).error().code(), Code::invalid);

@@ -82,10 +82,11 @@ struct ProvisionerTest : testing::Test {
   }
 
   const std::string directory = make_directory();
+  bool holds = false;  // a volume of a claim is on the disk
   FakeClock clock;
   FakeClient client{clock};
   HeardEvents events;
-  DiskDirectories directories{{directory + "/volumes"}, [](const auto&) { return false; }, ""};
+  DiskDirectories directories{{directory + "/volumes"}, [this](const auto&) { return holds; }, {"", {}}};
   Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
   WorkQueue queue{BackoffPolicy{}, clock};
   bool used = false, used_yet = false;
@@ -308,6 +309,79 @@ TEST_F(ProvisionerTest, keeps_what_another_volume_names_too) {
   client.erase(kPersistentVolume, {"", "by-hand"});
   pass(70);
   EXPECT_FALSE(fs::exists(place));
+}
+
+TEST_F(ProvisionerTest, keeps_what_another_volume_names_by_another_path) {
+  put_claim();
+  std::string place = path();
+  fs::create_directory_symlink(directory + "/volumes", directory + "/link");
+  fs::create_directory(place + "/inner");
+  const std::string others[] = {directory + "/link/shop_data_uid-data", place + "/", directory + "/volumes/./shop_data_uid-data",
+                                directory + "/volumes/../link/shop_data_uid-data/inner"};
+  auto put = [&](const std::string& other, const std::string& kind) {
+    client.put(kPersistentVolume, R"({"metadata":{"name":"by-hand","annotations":{"pv.kubernetes.io/provisioned-by":
+      "coracle.io/directory"}},"spec":{")" +
+                                      kind + R"(":{"path":")" + other + R"("}},"status":{"phase":"Bound"}})");
+  };
+  put(others[0], "local");
+  release();
+  for (const std::string& other : others) {
+    put(other, &other == &others[0] ? "hostPath" : "local");
+    pass(130);
+    EXPECT_TRUE(fs::exists(place + "/inner")) << other;
+  }
+  EXPECT_TRUE(said("VolumeFailedDelete: what it holds is also that of the PersistentVolume by-hand"));
+  put(directory + "/volumes/shop_other", "local");
+  pass(130);
+  EXPECT_FALSE(fs::exists(place));
+}
+
+TEST_F(ProvisionerTest, a_volume_whose_disk_is_away_is_deleted_when_it_returns) {
+  put_claim();
+  const std::string place = path(), root = directory + "/volumes", away = directory + "/away";
+  std::ofstream(place + "/file") << "text";
+  fs::rename(root, away);
+  release();
+  pass(60);
+  ASSERT_TRUE(volume()) << "the root is not there";
+  EXPECT_TRUE(said("VolumeFailedDelete: the mark " + root + "/.coracle is not there: is the disk of " + root + " mounted?"));
+  fs::create_directories(root);
+  pass(60);
+  ASSERT_TRUE(volume()) << "its mount point is empty";
+  EXPECT_TRUE(fs::is_empty(root)) << "and stays so";
+  fs::remove(root);
+  fs::rename(away, root);
+  pass(15);
+  EXPECT_FALSE(volume());
+  EXPECT_EQ(std::distance(fs::directory_iterator(root), {}), 1) << "the mark alone";
+}
+
+TEST_F(ProvisionerTest, what_is_left_on_a_disk_that_is_away_is_cleared_when_it_returns) {
+  client.fail(1, Error(Code::unavailable, "the plug was pulled"), "create persistentvolumes");
+  put_claim();
+  ASSERT_TRUE(fs::exists(directory + "/volumes/.new_shop_data_uid-data"));
+  fs::rename(directory + "/volumes", directory + "/away");
+  holds = true;
+  client.erase(kPersistentVolumeClaim, {"shop", "data"});
+  pass(130);
+  EXPECT_FALSE(fs::exists(directory + "/volumes")) << "nothing is created in its place";
+  fs::rename(directory + "/away", directory + "/volumes");
+  pass(70);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/volumes"), {}), 1) << "the mark alone";
+}
+
+TEST_F(ProvisionerTest, a_claim_whose_disk_is_away_is_not_expanded_and_says_so) {
+  put_claim();
+  fs::rename(directory + "/volumes", directory + "/away");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},"spec":{"accessModes":
+    ["ReadWriteOnce"],"storageClassName":"directory","volumeName":"pvc-uid-data","resources":{"requests":{"storage":"3Gi"}}},
+    "status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
+  pass(5);
+  EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"1Gi"})");
+  EXPECT_TRUE(said("VolumeResizeFailed: resize volume \"pvc-uid-data\" by resizer \"coracle.io/directory\" failed: the mark "));
+  fs::rename(directory + "/away", directory + "/volumes");
+  pass(120);
+  EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})");
 }
 
 TEST_F(ProvisionerTest, a_volume_that_is_deleted_before_its_claim_has_it_is_made_anew) {

@@ -14,6 +14,8 @@ in_pod() { coraclectl exec "$1" -- /bin/busybox sh -c "$2"; }
 # fills POD MEBIBYTES: prints how much of that it can write, in MiB.
 fills() { in_pod "$1" "/bin/busybox dd if=/dev/zero of=/data/filler bs=1048576 count=$2 2>/dev/null; /bin/busybox du -m /data/filler | /bin/busybox cut -f1"; }
 events_of() { coraclectl get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
+place_of() { coraclectl get pv "$(coraclectl get pvc "$1" -o 'jsonpath={.spec.volumeName}')" -o 'jsonpath={.spec.local.path}'; }
+project_of() { lsattr -pd "$1" | awk '{print $1}'; }
 block_claim() {  # block_claim: a claim for a block device, and the pod "raw" that has it as /dev/disk
   truncate -s 8M /root/block.img
   coraclectl apply -f - <<Y
