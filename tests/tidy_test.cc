@@ -145,6 +145,7 @@ const std::vector<Layer>& layers() {
       {"daemon/node/",
        {"runtime/base/",
         "runtime/sys/file.h",
+        "runtime/sys/mount.h",
         "runtime/sys/netns.h",
         "runtime/sys/project_quota.h",
         "runtime/sys/socket.h",

@@ -32,41 +32,43 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
           actions_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); },
           [this](const Probes::Warning& warning) { tell(warning); }),
       node_object_(config_, seams.client, seams.runtime, seams.clock),
-      worker_({.config = config_,
-               .client = seams.client,
-               .config_maps = seams.config_maps,
-               .secrets = seams.secrets,
-               .services = seams.services,
-               .storage = storage(),
-               .runtime = seams.runtime,
-               .network = network_,
-               .events = recorder_,
-               .table = table_,
-               .probes = probes_,
-               .actions = actions_,
-               .pulls = seams.pulls ? seams.pulls : [this](Task task) { pulls_.post(std::move(task)); },
-               .removals = seams.walks ? seams.walks : [this](Task task) { removals_.post(std::move(task)); },
-               .hooks = [this](const std::string& uid,
-                               Task task) { seams_.hooks ? seams_.hooks(std::move(task)) : hooks_.post(std::move(task), uid); },
-               .servers =
-                   [this](const std::string& server, Task task) {
-                     seams_.walks ? seams_.walks(std::move(task)) : servers_.post(std::move(task), server);
-                   },
-               .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
-               .allocatable = [this] { return node_object_.allocatable(); },
-               .node =
-                   [this] {
-                     return seams_.nodes ? seams_.nodes->get({"", config_.node_name}) : nullptr;
-                   },
-               .images_changed = [this] { images_changed(); },
-               .start_order = start_order_,
-               .draining = draining_,
-               .wanting_images = wanting_images_,
-               .held_back = seams.held_back,
-               .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
-               .is_dropped = seams.is_dropped,
-               .node_ends_by = [this](const json::value& pod) { return ends_by(pod); },
-               .clock = seams.clock}),
+      worker_(
+          {.config = config_,
+           .client = seams.client,
+           .config_maps = seams.config_maps,
+           .secrets = seams.secrets,
+           .services = seams.services,
+           .storage = storage(),
+           .runtime = seams.runtime,
+           .network = network_,
+           .events = recorder_,
+           .table = table_,
+           .probes = probes_,
+           .actions = actions_,
+           .pulls = seams.pulls ? seams.pulls : [this](Task task) { pulls_.post(std::move(task)); },
+           .removals = seams.walks ? seams.walks : [this](Task task) { removals_.post(std::move(task)); },
+           .hooks = [this](const std::string& uid,
+                           Task task) { seams_.hooks ? seams_.hooks(std::move(task)) : hooks_.post(std::move(task), uid); },
+           .servers = [this](
+                          const std::string& server,
+                          Task task) { seams_.walks ? seams_.walks(std::move(task)) : servers_.post(std::move(task), server); },
+           .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
+           .look_again_if_alive = [heard = while_alive()](
+                                      const std::string& uid) { heard([&](Agent& agent) { agent.queue_.add(queue_key(uid)); }); },
+           .allocatable = [this] { return node_object_.allocatable(); },
+           .node =
+               [this] {
+                 return seams_.nodes ? seams_.nodes->get({"", config_.node_name}) : nullptr;
+               },
+           .images_changed = [this] { images_changed(); },
+           .start_order = start_order_,
+           .draining = draining_,
+           .wanting_images = wanting_images_,
+           .held_back = seams.held_back,
+           .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
+           .is_dropped = seams.is_dropped,
+           .node_ends_by = [this](const json::value& pod) { return ends_by(pod); },
+           .clock = seams.clock}),
       directories_(config_.volume_dirs, [this](const std::string& root) { return holds_volumes(root); }),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
       storage_limits_(
@@ -107,7 +109,9 @@ volume::StorageObjects Agent::storage() const {
 
 std::vector<VolumeUse> Agent::volumes() {
   auto used = [this](const Key& claim) { return volume_watch_ ? volume_watch_->used(claim) : std::nullopt; };
-  return measure_volumes(table_.with_claims(), storage(), config_.host_root, used);
+  auto quota = [this](const std::string& path, const Fd& directory) { return directories_.use_of(path, directory); };
+  auto answers = [this](const std::string& path) { return worker_.answers(path); };
+  return measure_volumes(table_.with_claims(), storage(), config_.host_root, {answers, quota, used});
 }
 
 // Whether a PersistentVolume has its directory there.
@@ -142,6 +146,8 @@ void Agent::hear_storage() {
       .storage = storage(),
       .events = recorder_,
       .clock = seams_.clock,
+      .directories = directories_,
+      .answers = [this](const std::string& path) { return worker_.answers(path); },
       .elsewhere = [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : walks_.post(std::move(task)); },
       .is_ours = [this](const Object& volume) { return provisioner_->is_ours(volume); }});
   archives_.emplace(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -76,6 +77,8 @@ struct MountHooks {
   // Checks that the server of the share mounted there answers. Blocks. Errors: timeout if it does not answer; unavailable if the
   // mount returns errors; cancelled.
   std::function<Result<void>(const std::string& directory, std::stop_token stop)> server_answers;
+  // Looks at a path of the host. Blocks as long as its disk or its server does. Absent: stat(2).
+  std::function<void(const std::string& path)> look_at;
 };
 
 // Which images are subject to a check of the pod's pull credentials: kubelet's imagePullCredentialsVerificationPolicy.
@@ -113,8 +116,9 @@ struct AgentConfig {
   std::string seccomp_dir = "/var/lib/coracle/seccomp";  // seccomp profiles of type Localhost
   std::string host_root = "";                            // "" is "/"; base of hostPath volumes and /etc/resolv.conf, for tests
   int pods_max = 110;
-  int workers = 4;              // pods synced concurrently
-  bool seccomp_default = true;  // RuntimeDefault for pods without a seccomp profile
+  int workers = 4;                                // pods synced concurrently
+  std::chrono::milliseconds place_patience{100};  // a worker waits so long for a place of the host: see slow_places.h
+  bool seccomp_default = true;                    // RuntimeDefault for pods without a seccomp profile
   bool has_own_users = false;   // kernel and disk support user namespaces for pods; reported in the Node's status only
   int64_t pod_pids_max = 4096;  // limit of processes and threads per pod; 0: no limit
   ImageVerification image_verification;

@@ -42,6 +42,7 @@ Result<void> PodSync::start(const std::string& name) {
   ContainerRecord* record = record_.find(name);
   if (!container || !record) return {};
   if (!record_.volumes_ready || Volumes::need_server(pod(), seams_.storage)) TRY(prepare_volumes());
+  else TRY(ask_places());
   auto image = image_for(*container, *record);
   bool volumes_shown = mount_images(*container, *record);  // before the check of either, so that all pulls run concurrently
   if (!image || !volumes_shown) return {};

@@ -126,16 +126,29 @@ Result<void> PodSync::prepare_volumes() {
   const bool begins = record_.sandbox != SandboxFact::alive;
   VolumeResult result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), begins, first.value_or(0));
   entry_.volumes_refresh_at = result.refresh_at;
-  waits_ |= result.waits;
-  note_mount_failures(result.failures, result.waits);
+  note_waiting(result);
   if (!result.failures.empty()) {
     set_stale(true);
     return Error(Code::unavailable, std::move(result.failures.front().text));
   }
-  if (result.waits) return Error(Code::unavailable, "a server of its volumes has not answered yet");
+  if (result.waits) return Error(Code::unavailable, "a server or a disk of its volumes has not answered yet");
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
   return {};
+}
+
+void PodSync::note_waiting(const VolumeResult& result) {
+  waits_ |= result.waits;
+  note_mount_failures(result.failures, result.waits);
+  if (result.is_slow) again_at(seams_.clock.steady() + kSlowTold);
+}
+
+// Before a container opens volumes that were prepared some time ago.
+Result<void> PodSync::ask_places() {
+  VolumeResult result = worker_.volumes_.ask_places(pod(), seams_.storage);
+  note_waiting(result);
+  if (!result.waits && result.failures.empty()) return {};
+  return Error(Code::unavailable, "a disk of its volumes has not answered yet");
 }
 
 // Reports each failure once in kMountErrorTold, also if the next attempt is still under way. Objects have events; a path on the

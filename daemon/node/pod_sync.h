@@ -79,6 +79,8 @@ class PodSync {
   Result<std::vector<std::string>> attach_network();
   Result<void> prepare_volumes();
   void refresh_volumes();
+  Result<void> ask_places();
+  void note_waiting(const VolumeResult& result);
   void note_mount_failures(const std::vector<MountFailure>& failures, bool waits);
   Result<std::optional<uint32_t>> first_id();
   Result<std::string> shared_memory();

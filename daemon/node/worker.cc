@@ -44,8 +44,9 @@ Result<std::string> request_token(Client& client, const json::value& pod, std::s
 PodWorker::PodWorker(WorkerSeams seams)
     : seams_(std::move(seams)),
       nfs_({seams_.config.mounts, seams_.clock, seams_.servers, seams_.look_again}),
+      places_({seams_.clock, seams_.look_again_if_alive, seams_.config.place_patience}),
       volumes_(
-          seams_.config, seams_.clock, seams_.runtime.images(), nfs_,
+          seams_.config, seams_.clock, seams_.runtime.images(), nfs_, places_,
           [this](const json::value& pod, std::string_view audience, int64_t seconds) {
             return request_token(seams_.client, pod, audience, seconds);
           },
@@ -88,6 +89,8 @@ Result<void> PodWorker::remove_left(const std::string& uid) const {
   remove_dead_links(seams_.config.log_links_dir, seams_.config.log_dir);
   return sys::remove_tree(paths.state).wrap("remove the pod's directory");
 }
+
+bool PodWorker::answers(const std::string& place) { return volumes_.answers(place); }
 
 void PodWorker::evict(const std::string& uid, std::string why) {
   report(uid, [&](Reports& reports) { reports.evicted = std::move(why); });

@@ -79,6 +79,7 @@ struct WorkerSeams {
   std::function<void(const std::string& uid, Task task)> hooks;
   std::function<void(const std::string& server, Task task)> servers;  // tasks that wait for a file server
   std::function<void(const std::string& uid)> look_again;             // queues a pod for the workers
+  std::function<void(const std::string& uid)> look_again_if_alive;    // the same; may be called when all of this has ended
   std::function<json::object()> allocatable;
   std::function<ObjectPtr()> node;  // as the API has it; null: not known yet
   std::function<void()> images_changed;
@@ -104,6 +105,8 @@ class PodWorker {
   void remove_left() const;
   // Syncs the pod with this uid (key.name). Errors: what failed; the caller retries with back-off.
   Result<Outcome> reconcile(const Key& key);
+  // From any thread: whether the place of the host can be looked at now. Blocks for AgentConfig::place_patience at most.
+  bool answers(const std::string& place);
   // From any thread: the pod exceeds a limit and ends as failed.
   void evict(const std::string& uid, std::string why);
 
@@ -135,6 +138,7 @@ class PodWorker {
 
   WorkerSeams seams_;
   NfsMounts nfs_;
+  SlowPlaces places_;
   Volumes volumes_;
   IdRanges ids_;
   ClassWeights class_weights_;

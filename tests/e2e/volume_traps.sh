@@ -3,13 +3,20 @@
 # Traps in volumes, for a node that walks through them: while it gives one to a group or copies it for another claim there are links
 # that lead out and change, pipes, devices and sockets; while it deletes one there are mounts of a privileged container in it, and
 # files that cannot be removed; parts of volumes that it writes itself have the names of its own links there. The host's files stay
-# as they are, nobody else waits, nothing is left. More of this kind: volume_attacks.sh, volume_archives.sh.
+# as they are, nobody else waits, nothing is left. Neither does anybody wait for a path that does not answer. More of this kind: volume_attacks.sh, volume_archives.sh.
 # for: daemon/volume daemon/node/volume/volumes daemon/node/volume/atomic_writer runtime/sys/tree runtime/sys/mount
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 # Where systemd runs, all mounts are shared: what a container mounts in a volume of Bidirectional propagation is mounted on the host.
 mkdir -p "$T/state" && mount --bind "$T/state" "$T/state" && mount --make-shared "$T/state" || skip_all "cannot mount"
 start_machine
+hung=$T/hung hanging=
+finish() {
+  local status=$?
+  [ -z "$hanging" ] || { kill "$hanging"; umount -l "$hung"; } 2>/dev/null
+  (exit $status); cleanup
+}
+trap finish EXIT
 
 apply() { c apply -f - >"$T/apply.log" 2>&1; }
 claim() {  # claim NAME [MORE OF THE SPEC]
@@ -162,4 +169,46 @@ c delete pod third >/dev/null; c delete pod first >/dev/null
 check "it runs when the first has ended" until_true 20 phase_is pod second Running
 c delete pod second >/dev/null; c delete pvc alone --wait=false >/dev/null
 check "and the volume goes" until_true 20 deleted alone
+
+echo "# a place of the host that does not answer"
+cat >"$T/hang.py" <<'P'
+# Mounts a file system of a program that never answers, as the one of a server that is away.
+import ctypes, os, sys, time
+device = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+if libc.mount(b"hung", sys.argv[1].encode(), b"fuse", 6, options) != 0: sys.exit(os.strerror(ctypes.get_errno()))
+print("mounted", flush=True)
+time.sleep(1000)
+P
+mkdir "$hung"
+python3 "$T/hang.py" "$hung" >"$T/hang.log" 2>&1 &
+hanging=$!
+until_true 5 grep -q . "$T/hang.log"
+if grep -qx mounted "$T/hang.log"; then
+  held="held1 held2 held3 held4 held5 held6"  # more than the node works on at once
+  for one in $held; do pod "$one" 'sleep 1000' "$in_data" "{name: data, hostPath: {path: $hung/$one}}"; done
+  soon expect_match "a pod waits for it, and says so" "^FailedMount: MountVolume.SetUp failed for volume \"data\" : $hung/held1 does not answer" events_of held1
+  tells_of_limit() { for one in $held; do events_of "$one"; done | grep -q "was not asked: 4 calls to $hung, or 32 in all, have got no answer"; }
+  check "only some ask at once, which is said, too" until_true 20 tells_of_limit
+  pod quick 'sleep 1000' "$in_data" "{name: data, hostPath: {path: $T/host}}"
+  check "a pod with a place beside it runs" until_true 20 phase_is pod quick Running
+  claim gone; pod user 'sleep 1000' "$in_data" "$(of_claim gone)"
+  check "one with a claim, too" until_true 20 phase_is pod user Running
+  apply <<Y
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: hung}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: none, hostPath: {path: $hung/volume}}}
+Y
+  c delete pod user >/dev/null; c delete pvc gone --wait=false >/dev/null
+  check "a claim's volume is deleted, though another volume is there" until_true 20 deleted gone
+  check "a pod that waits is deleted" eval 'c delete pod held6 --timeout=20s'
+  check "the daemon ends and begins anew" eval 'stop_daemon && start_daemon'
+  check "others run as before" phase_is pod quick Running
+  kill "$hanging"; wait "$hanging" 2>/dev/null
+  umount -l "$hung"; hanging=
+  all_held_run() { for one in held1 held2 held3 held4 held5; do phase_is pod "$one" Running || return 1; done; }
+  check "when it answers, all run" until_true 40 all_held_run
+  c delete pod held1 held2 held3 held4 held5 quick --wait=false >/dev/null
+else
+  echo "# no file system of a program here: $(cat "$T/hang.log")"
+fi
 untouched "through all of it nothing outside was touched"

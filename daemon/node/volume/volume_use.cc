@@ -9,19 +9,19 @@
 
 #include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/project_quota.h"
 #include "store/object/object.h"
 
 namespace coracle::node {
 namespace {
 
-Result<VolumeUse> measure(const std::string& place) {
+Result<VolumeUse> measure(const std::string& place, const VolumeMeters& meters) {
+  if (!meters.answers(place)) return Error(Code::timeout, place + " does not answer");
   Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
   auto disk = TRY(sys::disk_usage(directory));
   VolumeUse use;
   use.capacity = disk.total, use.available = disk.available, use.used = disk.total - disk.available;
   use.inodes = disk.inodes, use.inodes_free = disk.inodes_free, use.inodes_used = disk.inodes - disk.inodes_free;
-  auto quota = sys::limited_use(directory);
+  auto quota = meters.quota(place, directory);
   if (!quota) return use;
   use.capacity = quota->limit, use.used = quota->used;
   use.available = std::min(disk.available, std::max(Bytes(0), quota->limit - quota->used));
@@ -38,8 +38,7 @@ std::string directory_of(view::PersistentVolumeSpec volume, const std::string& h
 }
 
 std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
-                                       const std::string& host_root,
-                                       const std::function<std::optional<Bytes>(const Key& claim)>& watched) {
+                                       const std::string& host_root, const VolumeMeters& meters) {
   std::vector<VolumeUse> found;
   std::set<Key> seen;
   for (const ObjectPtr& pod : pods) {
@@ -48,10 +47,10 @@ std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const
       Key claim{pod->ns(), volume::claim_name(pod->name(), volume)};
       if (claim.name.empty() || !seen.insert(claim).second) continue;
       auto backing = volume::backing_of(pod->json(), volume, storage);
-      auto use =
-          backing ? measure(directory_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
+      auto use = backing ? measure(directory_of(view::PersistentVolume(*backing->volume).spec(), host_root), meters)
+                         : backing.take_error();
       if (!use) continue;
-      if (auto held = watched(claim)) {
+      if (auto held = meters.watched(claim)) {
         use->capacity = volume::capacity_of(*backing->volume).bytes(), use->used = *held;
         use->available = std::min(use->available, std::max(Bytes(0), use->capacity - use->used));
       }

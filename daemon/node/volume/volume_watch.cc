@@ -9,23 +9,10 @@
 #include "daemon/volume/match.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/project_quota.h"
 #include "runtime/sys/tree_size.h"
 #include "store/schema/views.h"
 
 namespace coracle::node {
-namespace {
-
-// nullopt: a quota enforces its size.
-Result<std::optional<Bytes>> measured(const Object& volume, std::stop_token stop) {
-  std::string place(view::PersistentVolume(volume).spec().local().path());
-  Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
-  if (sys::limited_use(directory)) return std::optional<Bytes>();
-  sys::TreeSize size = TRY(sys::tree_size(directory, std::move(stop)));
-  return std::optional(size.bytes);
-}
-
-}  // namespace
 
 std::optional<Bytes> VolumeWatch::used(const Key& claim) const {
   return found_.with([&](const auto& all) {
@@ -48,9 +35,25 @@ void VolumeWatch::look() {
     seams_.elsewhere([this, backing = backing](std::stop_token stop) { measure(backing, std::move(stop)); });
 }
 
+// nullopt: a quota enforces its size.
+Result<std::optional<Bytes>> VolumeWatch::measured(const volume::Backing& backing, std::stop_token stop) {
+  std::string place(view::PersistentVolume(*backing.volume).spec().local().path());
+  if (!seams_.answers(place)) return Error(Code::timeout, place + " does not answer");
+  auto held = TRY(seams_.directories.hold(place, volume::capacity_of(*backing.volume).bytes()));
+  if (held && held->was)
+    seams_.events.warning(
+        *backing.claim, "ProjectChanged",
+        "a program gave " + place + " to the project " + std::to_string(*held->was) +
+            ", to escape from its size or by mistake; that is corrected, and what it wrote meanwhile is not counted");
+  if (held) return std::optional<Bytes>();
+  Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
+  sys::TreeSize size = TRY(sys::tree_size(directory, std::move(stop)));
+  return std::optional(size.bytes);
+}
+
 void VolumeWatch::measure(const volume::Backing& backing, std::stop_token stop) {
   const SteadyTime began = seams_.clock.steady();
-  auto used = measured(*backing.volume, std::move(stop));
+  auto used = measured(backing, std::move(stop));
   pace_.note_end(backing.claim->key(), began, seams_.clock.steady(), kVolumePeriod);
   const Quantity capacity = volume::capacity_of(*backing.volume);
   const bool is_over = used && *used && **used > capacity.bytes();

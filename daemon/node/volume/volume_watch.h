@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// VolumeWatch: measures volumes that this node provisioned and whose size no quota enforces, while pods use them. An event on the
-// claim reports a volume that exceeds its size. Volumes are measured one after the other, at most once a minute and at most a
-// fiftieth of the time. Nothing is measured if the file system enforces the sizes.
-//   look(), every kStorageLook ──▶ measure (a walk, elsewhere) ──▶ used() · event
+// VolumeWatch: looks at volumes that this node provisioned, while pods use them. If a quota enforces the size, it corrects a
+// project that a program has changed, and an event on the claim says so. Otherwise it measures the volume, and an event reports a
+// volume that exceeds its size. Volumes are looked at one after the other, at most once a minute and at most a fiftieth of the
+// time. No directory is walked if the file system enforces the sizes.
+//   look(), every kStorageLook ──▶ hold, else measure (a walk, elsewhere) ──▶ used() · event
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 #include "daemon/node/pod_table.h"
 #include "daemon/node/task_pool.h"
 #include "daemon/volume/backing.h"
+#include "daemon/volume/local/directories.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/units.h"
@@ -29,8 +31,10 @@ struct VolumeWatchSeams {
   volume::StorageObjects storage;
   EventRecorder events;
   const Clock& clock;
-  Executor elsewhere;                                 // runs the walks
-  std::function<bool(const Object& volume)> is_ours;  // created by this node's provisioner
+  volume::Directories& directories;
+  std::function<bool(const std::string& path)> answers;  // the path can be looked at now
+  Executor elsewhere;                                    // runs the walks
+  std::function<bool(const Object& volume)> is_ours;     // created by this node's provisioner
 };
 
 class VolumeWatch {
@@ -46,6 +50,7 @@ class VolumeWatch {
     std::optional<Bytes> used;
   };
   void measure(const volume::Backing& backing, std::stop_token stop);
+  Result<std::optional<Bytes>> measured(const volume::Backing& backing, std::stop_token stop);
 
   VolumeWatchSeams seams_;
   Pace<Key> pace_;                       // by claim

@@ -17,6 +17,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
 #include "runtime/sys/tree_group.h"
 #include "runtime/sys/tree_removal.h"
 #include "store/object/object.h"
@@ -51,8 +52,9 @@ constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path; the ke
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of an environment file, as large as a ConfigMap
 constexpr std::string_view kHugePages = "HugePages";  // or with a size: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
-constexpr uint64_t kRemovedAtOnceMax = 1000;   // entries of a pod's volumes; takes 10 ms on a slow machine
-constexpr const char* kRemoved = "/.removed";  // beside the pods' directories: volumes whose content is being deleted
+constexpr std::chrono::seconds kGroupTold{30};  // kubelet's: a walk that gives a volume to a group is reported after so long
+constexpr uint64_t kRemovedAtOnceMax = 1000;    // entries of a pod's volumes; takes 10 ms on a slow machine
+constexpr const char* kRemoved = "/.removed";   // beside the pods' directories: volumes whose content is being deleted
 
 std::optional<uint32_t> fs_group(const json::value& pod) {
   const auto* group = find(pod, "spec.securityContext.fsGroup");
@@ -243,6 +245,17 @@ bool is_to_be_made(const Result<Fd>& sub_path) {
 
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
 
+// The place that a volume names; "" if it has none on the host.
+std::string place_on_host(const json::value& volume, const std::string& host_root) {
+  if (auto path = get_string(volume, "hostPath.path"); !path.empty()) return host_root + std::string(path);
+  return std::string(get_string(volume, "local.path"));
+}
+
+std::string mount_of(const std::string& place) {
+  auto around = sys::mount_around(place);
+  return around ? around->place : "/";
+}
+
 bool is_block(const json::value& volume) { return get_string(volume, "volumeMode") == "Block"; }
 
 // A missing directory is not created: its disk may not be mounted yet.
@@ -271,15 +284,13 @@ Result<std::vector<std::string>> directory_options(const json::value& volume) {
 }
 
 // Blocks as long as it takes: minutes for a large tree with another group. OnRootMismatch avoids that.
-Result<void> give_to_fs_group(const json::value& pod, const json::value& volume) {
-  auto group = fs_group(pod);
-  if (!group) return {};
-  Fd root = TRY(sys::open(std::string(get_string(volume, "local.path")), O_RDONLY | O_DIRECTORY));
-  if (get_string(pod, "spec.securityContext.fsGroupChangePolicy") == "OnRootMismatch") {
-    bool given = TRY(sys::is_of_group(root, *group));
-    if (given) return {};
+Result<void> give_to_fs_group(const std::string& place, uint32_t group, bool only_on_mismatch, std::stop_token stop) {
+  Fd root = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
+  if (only_on_mismatch) {
+    bool is_given = TRY(sys::is_of_group(root, group));
+    if (is_given) return {};
   }
-  return sys::give_to_group(root, *group, {});
+  return sys::give_to_group(root, group, std::move(stop));
 }
 
 // The variables in an expression that are unset or empty, sorted.
@@ -376,6 +387,8 @@ Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is
   return made;
 }
 
+}  // namespace
+
 // The names of the volumes that containers have.
 struct VolumesInContainers {
   std::set<std::string_view> mounted, devices, read;
@@ -389,6 +402,8 @@ struct VolumesInContainers {
   }
   bool contain(std::string_view name) const { return mounted.contains(name) || devices.contains(name) || read.contains(name); }
 };
+
+namespace {
 
 Result<PodVolume> source_of(const json::value& pod, const json::value& volume, const volume::StorageObjects& storage) {
   std::string_view name = get_string(volume, "name");
@@ -435,6 +450,8 @@ Error no_such_kind(const PodVolume& source) {
   return Error(Code::unsupported, about(kSetUp, source) + ": " + why);
 }
 
+}  // namespace
+
 // What went wrong with the volumes of one pod. Of a volume that no container has, nothing: the pod does not need it.
 class Failures {
  public:
@@ -451,6 +468,10 @@ class Failures {
     unmounted_.emplace(source.name);
     std::string claim = source.backing.claim ? " (PVC " + source.backing.claim->key().text() + ")" : "";
     found_.push_back({is_block(*source.spec) ? "FailedMapVolume" : "FailedMount", error.text() + claim});
+  }
+  // Nothing went wrong yet: it takes long.
+  void tell(const PodVolume& source, const char* reason, std::string text) {
+    if (there_.contain(source.name)) found_.push_back({reason, std::move(text)});
   }
   bool is_empty() const { return unmounted_.empty(); }
   // Source: kubelet, WaitForAttachAndMount (text).
@@ -471,6 +492,8 @@ class Failures {
   std::vector<std::string> why_;
   std::vector<MountFailure> found_;
 };
+
+namespace {
 
 // Creates the mount point of a share without opening it, because that would wait for its server.
 Result<void> make_place(const PodPaths& paths, const std::string& volume) {
@@ -565,6 +588,78 @@ std::optional<WallTime> token_refresh_time(std::string_view token) {
   return WallTime(std::chrono::seconds(issued)) + life;
 }
 
+Result<SlowPlaces::Answer> Volumes::ask(const std::string& uid, const std::string& place) const {
+  auto look = [place, look_at = config_.mounts.look_at](const std::stop_token&) -> Result<void> {
+    if (look_at) look_at(place);
+    else (void)type_of(place);  // what is not there answers too
+    return {};
+  };
+  return places_.call({uid, place, [&] { return mount_of(place); }}, false, look);
+}
+
+bool Volumes::answers(const std::string& place) const {
+  auto answer = ask("", place);
+  return answer && answer->done;
+}
+
+bool Volumes::answers(const std::string& uid, const PodVolume& source, Failures& failures, VolumeResult& result) const {
+  const std::string place = place_on_host(*source.spec, config_.host_root);
+  if (place.empty()) return true;
+  auto answer = ask(uid, place);
+  if (answer && answer->done) return true;
+  const bool is_told = !answer || answer->waited >= kSlowTold;
+  std::string why = !answer ? answer.error().text()
+                    : answer->runs
+                        ? place + " does not answer: its disk or its server may be away. The pod goes on when it does"
+                        : place + " was not asked: " + std::to_string(kSlowCallsOfOneMax) + " calls to " + mount_of(place) +
+                              ", or " + std::to_string(kSlowCallsMax) + " in all, have got no answer";
+  if (is_told) failures.add(source, Error(Code::timeout, about(kSetUp, source) + ": " + why));
+  result.waits = result.is_slow = true;
+  return false;
+}
+
+// Source: kubelet, VolumeOwnership (reason and text of the event).
+bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source, Failures& failures, VolumeResult& result) const {
+  auto group = fs_group(pod);
+  if (!group || source.backing.read_only) return true;
+  const std::string place(get_string(*source.spec, "local.path")), uid(get_string(pod, "metadata.uid"));
+  const bool only_on_mismatch = get_string(pod, "spec.securityContext.fsGroupChangePolicy") == "OnRootMismatch";
+  auto give = [=, group = *group, look_at = config_.mounts.look_at](std::stop_token stop) {
+    if (look_at) look_at(place);
+    return give_to_fs_group(place, group, only_on_mismatch, std::move(stop));
+  };
+  auto owner = [&] { return "groups in " + mount_of(place); };
+  auto answer = places_.call({uid, "group of " + place, owner}, true, give);
+  if (!answer) {
+    failures.add(source, std::move(answer).wrap(about(kSetUp, source)).error());
+    return false;
+  }
+  if (answer->done) return true;
+  if (answer->waited >= kGroupTold) {
+    const std::string shown = uid + "/volumes/kubernetes.io~local-volume/" + std::string(source.backing.volume->name());
+    failures.tell(source, "VolumePermissionChangeInProgress",
+                  "Setting volume ownership for " + shown +
+                      " is taking longer than expected, consider using OnRootMismatch - "
+                      "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/"
+                      "#configure-volume-permission-and-ownership-change-policy-for-pods");
+  }
+  result.waits = result.is_slow = true;
+  return false;
+}
+
+VolumeResult Volumes::ask_places(const json::value& pod, const volume::StorageObjects& storage) const {
+  VolumeResult result;
+  const VolumesInContainers there(pod);
+  Failures failures(there);
+  for (const auto& one : get_array(pod, "spec.volumes")) {
+    auto source = source_of(pod, one, storage);
+    if (source && there.contain(source->name))
+      (void)answers(std::string(get_string(pod, "metadata.uid")), *source, failures, result);
+  }
+  result.failures = failures.take();
+  return result;
+}
+
 VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
                               bool begins, uint32_t first_id) const {
   VolumeResult result;
@@ -587,6 +682,8 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
                                                       "another pod"));
       continue;
     }
+    VolumeResult unneeded;  // nobody waits for a volume that no container has
+    if (!answers(uid, *source, failures, needed ? result : unneeded)) continue;
     const VolumeKind* kind = kind_of(*source->spec);
     auto prepared = kind ? (this->*kind->prepare)(*source, inputs, result) : Result<void>(no_such_kind(*source));
     if (!prepared) failures.add(*source, prepared.error());
@@ -599,10 +696,11 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
     if (!ready) failures.add(source, std::move(ready).wrap(about(kSetUp, source)).error());
     else result.waits |= !*ready && there.contain(source.name);
   }
-  if (begins && failures.is_empty() && !result.waits)
-    for (const PodVolume& source : directories)
-      if (auto given = source.backing.read_only ? Result<void>() : give_to_fs_group(pod, *source.spec); !given)
-        failures.add(source, std::move(given).wrap(about(kSetUp, source)).error());
+  if (begins && failures.is_empty() && !result.waits) {
+    bool all = true;
+    for (const PodVolume& source : directories) all &= is_given_to_group(pod, source, failures, result);
+    if (all) places_.forget_kept(uid);  // the next sandbox of the pod has to see to it again
+  }
   result.failures = failures.take();
   return result;
 }
@@ -815,6 +913,8 @@ bool Volumes::need_server(const json::value& pod, const volume::StorageObjects& 
 
 Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) const {
   TRY(nfs_.stop(uid));
+  if (places_.is_stopping(uid)) return Error(Code::unavailable, "a volume is being given to the pod's group still");
+  places_.forget(uid);
   auto unmount = [&](const std::string& path) { return config_.mounts.unmount ? config_.mounts.unmount(path) : Result<void>(); };
   for (const auto& name : files::list(paths.state + "/volumes")) {
     TRY(unmount(paths.volume(name)));

@@ -20,6 +20,7 @@
 #include "daemon/node/task_pool.h"
 #include "daemon/node/volume/atomic_writer.h"
 #include "daemon/node/volume/nfs_mounts.h"
+#include "daemon/node/volume/slow_places.h"
 
 namespace coracle::node {
 
@@ -50,25 +51,29 @@ struct MountFailure {
 };
 struct VolumeResult {
   std::optional<WallTime> refresh_at;  // when a token in the volumes must be replaced
-  bool waits = false;                  // for a file server: the pod is synced again when it has answered
+  bool waits = false;    // for a file server, or a slow place of the host: the pod is synced again when it has answered
+  bool is_slow = false;  // it waits for a place of the host: to be looked at again after kSlowTold, so that an event says so
   std::vector<MountFailure> failures;  // none: all volumes that containers have are there
 };
 
 struct PodVolume;
 struct PrepareInputs;
+class Failures;
 
 class Volumes {
  public:
   // Gives the pod a claim that one pod at a time may have. False: another one on this node has it.
   using TakeAlone = std::function<bool(const std::string& uid, const Key& claim)>;
 
-  // `elsewhere` runs long deletions. Without `take_alone` nobody asks whether another pod has a claim.
-  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, TokenSource tokens,
-          Executor elsewhere, TakeAlone take_alone = {})
+  // `places` is asked before a place of the host is touched. `elsewhere` runs long deletions. Without `take_alone` nobody asks
+  // whether another pod has a claim.
+  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, SlowPlaces& places,
+          TokenSource tokens, Executor elsewhere, TakeAlone take_alone = {})
       : config_(config),
         clock_(clock),
         images_(images),
         nfs_(nfs),
+        places_(places),
         tokens_(std::move(tokens)),
         elsewhere_(std::move(elsewhere)),
         take_alone_(std::move(take_alone)) {}
@@ -79,6 +84,12 @@ class Volumes {
   // `begins`: nothing of the pod runs yet, so that what lasts longer than it may get its fsGroup.
   VolumeResult prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
                        bool begins, uint32_t first_id = 0) const;
+
+  // Asks again, for volumes that are ready, whether their places on the host answer: before a container opens them.
+  VolumeResult ask_places(const json::value& pod, const volume::StorageObjects& storage) const;
+
+  // Whether the place of the host can be looked at now. Blocks for AgentConfig::place_patience at most.
+  bool answers(const std::string& place) const;
 
   // The mounts of a container. The descriptors stay valid when files in the volumes are renamed. Errors: invalid, not_found,
   // unsupported.
@@ -100,7 +111,7 @@ class Volumes {
 
   // Unmounts and removes all volumes and releases their images. The rest of the pod's directory stays. Volumes with very many
   // files are moved to <state_dir>/.removed and deleted later on another thread. Errors: unavailable while one is still being
-  // mounted; the pod is synced again.
+  // mounted or given to a group; the pod is synced again.
   Result<void> remove(const PodPaths& paths, const std::string& uid) const;
   // Continues the deletions of an earlier daemon, on another thread.
   void clear() const;
@@ -125,6 +136,9 @@ class Volumes {
   Result<Fd> open_host_path(const json::value& volume, std::string_view name, const PodPaths& paths) const;
   Result<Fd> open_local(const json::value& volume, std::string_view name, const PodPaths& paths) const;
   Result<Fd> open_payload(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+  Result<SlowPlaces::Answer> ask(const std::string& uid, const std::string& place) const;
+  bool answers(const std::string& uid, const PodVolume& source, Failures& failures, VolumeResult& result) const;
+  bool is_given_to_group(const json::value& pod, const PodVolume& source, Failures& failures, VolumeResult& result) const;
   Result<void> set_aside(const Fd& state, const std::string& uid) const;
   void clear(const std::string& name) const;
 
@@ -132,6 +146,7 @@ class Volumes {
   const Clock& clock_;
   runtime::ImageStore& images_;
   NfsMounts& nfs_;
+  SlowPlaces& places_;
   TokenSource tokens_;
   Executor elsewhere_;
   TakeAlone take_alone_;

@@ -73,6 +73,7 @@ class Machine : public ::testing::Test {
     std::filesystem::create_directories(config_.log_links_dir);
     config_.manifests_dir = directory_ + "/manifests";
     config_.volume_dirs = {directory_ + "/volumes"};
+    config_.place_patience = std::chrono::seconds(30);  // so that a busy machine changes nothing
     config_.host_root = directory_ + "/host";
     std::filesystem::create_directories(config_.host_root + "/etc");
     network_.attach = [this](const std::string& id, const Fd& ns, const Key&,

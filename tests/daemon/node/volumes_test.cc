@@ -120,6 +120,7 @@ class VolumesTest : public Machine {
   }
 
   NfsMounts nfs_{{config_.mounts, clock_, {}, {}}};
+  SlowPlaces places_{{clock_, {}, config_.place_patience}};
 };
 
 TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
@@ -798,7 +799,7 @@ TEST_F(VolumesTest, host_paths_are_checked_by_type) {
 }
 
 TEST_F(VolumesTest, very_much_is_deleted_elsewhere) {
-  Volumes volumes(config_, clock_, runtime_.images(), nfs_, {}, walks_.executor());
+  Volumes volumes(config_, clock_, runtime_.images(), nfs_, places_, {}, walks_.executor());
   PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
   auto fill = [&](int files) {
     fs::create_directories(paths.volume("v"));
@@ -824,7 +825,7 @@ TEST_F(VolumesTest, very_much_is_deleted_elsewhere) {
 
 TEST_F(VolumesTest, what_a_daemon_did_not_delete_to_its_end_the_next_one_does) {
   fs::create_directories(config_.state_dir + "/.removed/u-1/v/deep");
-  Volumes volumes(config_, clock_, runtime_.images(), nfs_, {}, walks_.executor());
+  Volumes volumes(config_, clock_, runtime_.images(), nfs_, places_, {}, walks_.executor());
   volumes.clear();
   ASSERT_TRUE(walks_.run_one());
   EXPECT_TRUE(fs::is_empty(config_.state_dir + "/.removed"));
@@ -852,7 +853,7 @@ TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   int asked = 0;
   int64_t start = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
   Volumes volumes(
-      config_, clock_, runtime_.images(), nfs_,
+      config_, clock_, runtime_.images(), nfs_, places_,
       [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
         EXPECT_EQ(audience, "vault");
         int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of the host that do not answer: their pods wait and say so, and no other pod does.
+#include "daemon/node/volume/slow_places.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "tests/daemon/node/machine.h"
+
+namespace coracle::node {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Places that hang, as the kernel lets a thread hang.
+class Hanging {
+ public:
+  void look_at(const std::string& path) {
+    state_.with([&](State& state) { ++state.asked[path], ++state.inside; });
+    state_.wait(
+        {}, [&](const State& state) { return !state.hanging.contains(path); }, [](State& state) { --state.inside; });
+    state_.notify();
+  }
+  void hang(const std::string& path) {
+    state_.with([&](State& state) { state.hanging.insert(path); });
+  }
+  void release() {
+    state_.with([](State& state) { state.hanging.clear(); });
+    state_.notify();
+    state_.wait(
+        {}, [](const State& state) { return state.inside == 0; }, [](State&) {});
+  }
+  int asked(const std::string& path) {
+    return state_.with([&](State& state) { return state.asked[path]; });
+  }
+
+ private:
+  struct State {
+    std::set<std::string> hanging;
+    std::map<std::string, int> asked;
+    int inside = 0;
+  };
+  Guarded<State> state_;
+};
+
+class SlowPlacesTest : public Machine {
+ protected:
+  SlowPlacesTest() {
+    config_.mounts.look_at = [hanging = hanging_](const std::string& path) { hanging->look_at(path); };
+    config_.place_patience = milliseconds(20);
+  }
+  ~SlowPlacesTest() override { hanging_->release(); }
+  std::string host(const std::string& path) const { return config_.host_root + path; }
+  void put(const std::string& name, const std::string& path) {
+    put_pod(
+        R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],"volumes":[{"name":"v",
+        "hostPath":{"path":")" +
+            path + "\"}}]",
+        name);
+  }
+  // The call ends on another thread.
+  bool comes_to_run(const std::string& name = "web") {
+    auto deadline = std::chrono::steady_clock::now() + seconds(30);
+    while (state("a", name) != "Running" && std::chrono::steady_clock::now() < deadline) {
+      settle();
+      std::this_thread::yield();
+    }
+    return state("a", name) == "Running";
+  }
+
+  std::shared_ptr<Hanging> hanging_ = std::make_shared<Hanging>();
+};
+
+TEST_F(SlowPlacesTest, a_pod_waits_for_a_place_that_hangs_and_others_do_not) {
+  hanging_->hang(host("/mnt/nas"));
+  boot();
+  put("slow", "/mnt/nas");
+  EXPECT_EQ(state("a", "slow"), "Waiting ContainerCreating");
+  EXPECT_FALSE(events_.has("FailedMount"));
+  put("quick", "/srv");
+  EXPECT_TRUE(comes_to_run("quick"));
+  advance(seconds(2));
+  EXPECT_TRUE(events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : " + host("/mnt/nas") + " does not answer"));
+  advance(seconds(20));
+  EXPECT_EQ(hanging_->asked(host("/mnt/nas")), 1) << "one thread hangs, however often the pod is synced";
+  EXPECT_EQ(state("a", "slow"), "Waiting ContainerCreating");
+  hanging_->release();
+  EXPECT_TRUE(comes_to_run("slow"));
+}
+
+TEST_F(SlowPlacesTest, the_threads_that_hang_are_limited_and_an_event_says_so) {
+  boot();
+  constexpr int kPods = int(kSlowCallsOfOneMax) + 2;
+  for (int i = 0; i < kPods; ++i) {
+    std::string path = "/mnt/nas/" + std::to_string(i);
+    hanging_->hang(host(path));
+    put("p" + std::to_string(i), path);
+  }
+  advance(seconds(2));
+  int asked = 0;
+  for (int i = 0; i < kPods; ++i) asked += hanging_->asked(host("/mnt/nas/" + std::to_string(i)));
+  EXPECT_EQ(asked, int(kSlowCallsOfOneMax));
+  EXPECT_TRUE(events_.has("was not asked: 4 calls to "));
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "none");
+  EXPECT_EQ(state("a", "none"), "Running") << "who needs no place waits for none";
+  hanging_->release();
+  for (int i = 0; i < kPods; ++i) {
+    advance(seconds(10));
+    EXPECT_TRUE(comes_to_run("p" + std::to_string(i)));
+  }
+}
+
+TEST_F(SlowPlacesTest, a_pod_whose_place_hangs_can_be_deleted) {
+  hanging_->hang(host("/mnt/nas"));
+  boot();
+  put("slow", "/mnt/nas");
+  MUST(client_.remove(kPod, {"default", "slow"}));
+  settle();
+  advance(seconds(60));
+  EXPECT_FALSE(client_.find(kPod, {"default", "slow"}));
+}
+
+TEST_F(SlowPlacesTest, a_container_that_starts_again_waits_for_a_place_that_hangs_meanwhile) {
+  boot();
+  put("web", "/srv");
+  ASSERT_TRUE(comes_to_run());
+  advance(kSlowAgain);
+  hanging_->hang(host("/srv"));
+  runtime_.exit(uid(), "a-0", 1);
+  settle();
+  advance(seconds(30));
+  EXPECT_NE(state(), "Running");
+  EXPECT_TRUE(events_.has(host("/srv") + " does not answer"));
+  hanging_->release();
+  EXPECT_TRUE(comes_to_run());
+}
+
+TEST_F(SlowPlacesTest, a_volume_that_hangs_is_left_out_of_the_usage) {
+  const std::string place = directory_ + "/disk";
+  std::filesystem::create_directories(place);
+  boot();
+  put_directory_volume(place, false);
+  put_claim_user();
+  ASSERT_TRUE(comes_to_run());
+  EXPECT_EQ(agent_->volumes().size(), 1u);
+  hanging_->hang(place);
+  EXPECT_TRUE(agent_->volumes().empty());
+  EXPECT_TRUE(agent_->volumes().empty());
+  EXPECT_EQ(hanging_->asked(place), 3) << "one thread hangs, however often it is measured";
+  hanging_->release();
+  while (agent_->volumes().empty()) std::this_thread::yield();
+}
+
+TEST_F(SlowPlacesTest, a_volume_is_given_to_its_group_elsewhere) {
+  const std::string place = directory_ + "/disk";
+  std::filesystem::create_directories(place + "/inner");
+  auto first = std::make_shared<std::atomic<bool>>(true);  // the place answers once, and the walk hangs
+  config_.mounts.look_at = [hanging = hanging_, first](const std::string& path) {
+    if (!first->exchange(false)) hanging->look_at(path);
+  };
+  hanging_->hang(place);
+  boot();
+  put_directory_volume(place, false);
+  put_pod(R"("securityContext":{"fsGroup":4321},"containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":
+    "/v"}]}],"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "other");
+  EXPECT_EQ(state("a", "other"), "Running");
+  EXPECT_FALSE(events_.has("VolumePermissionChangeInProgress"));
+  first->store(true);  // the place itself answers
+  advance(seconds(30));
+  EXPECT_TRUE(
+      events_.has("W VolumePermissionChangeInProgress Setting volume ownership for " + uid() +
+                  "/volumes/kubernetes.io~local-volume/disk is taking longer than expected, consider using OnRootMismatch"));
+  hanging_->release();
+  EXPECT_TRUE(comes_to_run());
+  struct stat about {};
+  ASSERT_EQ(::stat((place + "/inner").c_str(), &about), 0);
+  EXPECT_TRUE(about.st_gid == 4321u || ::geteuid() != 0);
+}
+
+TEST_F(SlowPlacesTest, an_error_is_returned_once_and_the_call_is_tried_again) {
+  SlowPlaces places({clock_, [](const std::string&) {}, seconds(30)});
+  int calls = 0;
+  auto fails = [&](const std::stop_token&) -> Result<void> { return ++calls, Error(Code::unavailable, "no"); };
+  auto works = [&](const std::stop_token&) -> Result<void> { return ++calls, Result<void>(); };
+  const SlowPlaces::Call call{"u", "walk", [] { return std::string("/"); }};
+  EXPECT_EQ(places.call(call, true, fails).error().text(), "no");
+  EXPECT_EQ(places.call(call, true, fails).error().text(), "no");
+  EXPECT_EQ(calls, 2);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(MUST(places.call(call, true, works)).done);
+  clock_.advance(seconds(60));
+  EXPECT_TRUE(MUST(places.call(call, true, works)).done);
+  EXPECT_EQ(calls, 3) << "what is kept is done once";
+  places.forget_kept("u");
+  EXPECT_TRUE(MUST(places.call(call, false, works)).done);
+  EXPECT_TRUE(MUST(places.call(call, false, works)).done);
+  EXPECT_EQ(calls, 4);
+  clock_.advance(kSlowAgain);
+  EXPECT_TRUE(MUST(places.call(call, false, works)).done);
+  EXPECT_EQ(calls, 5) << "an old answer is asked for again";
+}
+
+TEST_F(SlowPlacesTest, an_error_that_nobody_waited_for_is_returned_by_the_next_call) {
+  Guarded<int> woken(0);
+  SlowPlaces places(
+      {clock_, [&](const std::string&) { woken.with([](int& count) { ++count; }), woken.notify(); }, milliseconds(1)});
+  Guarded<bool> free(false);
+  auto work = [&](const std::stop_token&) -> Result<void> {
+    free.wait(
+        {}, [](bool is_free) { return is_free; }, [](bool) {});
+    return Error(Code::unavailable, "late");
+  };
+  const SlowPlaces::Call call{"u", "walk", [] { return std::string("/"); }};
+  EXPECT_FALSE(MUST(places.call(call, true, work)).done);
+  free.with([](bool& is_free) { is_free = true; }), free.notify();
+  woken.wait(
+      {}, [](int count) { return count == 1; }, [](int) {});
+  EXPECT_EQ(places.call(call, true, [](const std::stop_token&) { return Result<void>(); }).error().text(), "late");
+  EXPECT_TRUE(places.call(call, true, [](const std::stop_token&) { return Result<void>(); })) << "once";
+}
+
+TEST_F(SlowPlacesTest, a_walk_of_a_pod_that_ends_is_stopped) {
+  Guarded<int> woken(0);
+  SlowPlaces places({clock_,
+                     [&](const std::string& uid) { woken.with([&](int& count) { count += uid == "u"; }), woken.notify(); },
+                     milliseconds(1)});
+  auto walk = [](std::stop_token stop) -> Result<void> {
+    Guarded<bool> never(false);
+    never.wait(
+        stop, [](bool) { return false; }, [](bool) {});
+    return Error(Code::cancelled, "stopped");
+  };
+  EXPECT_FALSE(MUST(places.call({"u", "walk", [] { return std::string("/"); }}, true, walk)).done);
+  EXPECT_FALSE(places.is_stopping("other"));
+  EXPECT_TRUE(places.is_stopping("u"));
+  woken.wait(
+      {}, [](int count) { return count > 0; }, [](int) {});
+  EXPECT_FALSE(places.is_stopping("u"));
+}
+
+}  // namespace
+}  // namespace coracle::node
