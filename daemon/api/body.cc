@@ -116,11 +116,19 @@ Result<void> BodyReader::take_piece(const Take& take) {
   return {};
 }
 
+// A line without its end. Lines of chunks end with CR LF and have neither elsewhere, although those of heads may: two readers of
+// one body must not differ. Source: RFC 9112 section 7.1; Go net/http since CVE-2025-22871
 Result<std::string> BodyReader::line() {
-  auto line = paced([&] { return connection_.read_until("\r\n", kChunkLineBytesMax); });
+  auto end_of_line = [](std::string_view bytes, size_t from) {
+    size_t end = bytes.find('\n', from);
+    return end == std::string_view::npos ? end : end + 1;
+  };
+  auto line = paced([&] { return connection_.read_until(end_of_line, kChunkLineBytesMax); });
   if (!line && line.error().code() == Code::too_large) return malformed_chunks();
   if (!line && line.error().code() == Code::unavailable) return broken_off();
-  if (line) line->resize(line->size() - 2), received_ += line->size();
+  if (!line) return line;
+  if (line->size() < 2 || line->find('\r') != line->size() - 2) return malformed_chunks();
+  line->resize(line->size() - 2), received_ += line->size();
   return line;
 }
 

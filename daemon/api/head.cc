@@ -82,10 +82,17 @@ Result<void> read_request_line(std::string_view line, Head& head) {
   return {};
 }
 
+std::string_view without_blanks(std::string_view value) {
+  constexpr std::string_view kBlanks = " \t";
+  size_t first = value.find_first_not_of(kBlanks);
+  if (first == value.npos) return {};
+  return value.substr(first, value.find_last_not_of(kBlanks) - first + 1);
+}
+
 Result<void> read_header(std::string_view line, Headers& headers) {
   size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return malformed("header line");
-  std::string_view value = trim(line.substr(colon + 1));
+  std::string_view value = without_blanks(line.substr(colon + 1));
   if (std::any_of(value.begin(), value.end(), is_control_char)) return malformed("control character in a header");
   headers.add(std::string(line.substr(0, colon)), std::string(value));
   if (headers.items().size() > kHeadersMax) return Error(Code::too_large, "too many headers");
@@ -158,6 +165,15 @@ std::string_view take_line(std::string_view& bytes) {
 
 }  // namespace
 
+size_t end_of_head(std::string_view bytes, size_t from) {
+  for (size_t at = bytes.find('\n', from); at != std::string_view::npos; at = bytes.find('\n', at + 1)) {
+    std::string_view next = bytes.substr(at + 1);
+    if (next.starts_with('\n')) return at + 2;
+    if (next.starts_with("\r\n")) return at + 3;
+  }
+  return std::string_view::npos;
+}
+
 bool equals_ignore_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
@@ -221,17 +237,10 @@ bool Query::flag(std::string_view name) const {
 
 Result<Head> parse_request_head(std::string_view bytes) {
   if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the request head is too large");
-  if (!bytes.ends_with("\r\n\r\n")) return malformed("unfinished head");
-  bytes.remove_suffix(2);
+  if (end_of_head(bytes) != bytes.size()) return malformed("unfinished head");
   Head head;
-  bool first = true;
-  while (!bytes.empty()) {
-    size_t end = bytes.find("\r\n");
-    std::string_view line = bytes.substr(0, end);
-    bytes.remove_prefix(end + 2);
-    if (std::exchange(first, false)) TRY(read_request_line(line, head));
-    else TRY(read_header(line, head.headers));
-  }
+  TRY(read_request_line(take_line(bytes), head));
+  for (std::string_view line = take_line(bytes); !line.empty(); line = take_line(bytes)) TRY(read_header(line, head.headers));
   TRY(check_host(head));
   TRY(determine_body_length(head));
   TRY(read_expectation(head));

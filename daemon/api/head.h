@@ -58,6 +58,9 @@ struct Head {
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
 };
 
+// The end of a head: the position after the first empty line whose line break is at `from` or later; npos: it is not complete.
+// Lines may end without CR. Source: RFC 9112 section 2.2
+size_t end_of_head(std::string_view bytes, size_t from = 0);
 // Parses a request head. `bytes` ends with the empty line. Errors: bad_request (malformed, without Host, or with an ambiguous
 // body length), method_not_allowed, too_large, unsupported (transfer coding, expectation or HTTP version).
 Result<Head> parse_request_head(std::string_view bytes);

@@ -384,7 +384,7 @@ Result<std::string> HttpServer::State::read_head(Connection& connection) {
   connection.tls.set_read_deadline(std::min(*connection.head_until, now + kTimeout));
   for (;;) {
     size_t bytes_max = connection.long_head ? kHeadBytesMax : kUsualHeadBytes;
-    auto head = connection.tls.read_until("\r\n\r\n", bytes_max);
+    auto head = connection.tls.read_until(end_of_head, bytes_max);
     bool long_one =
         !connection.long_head && ((head && head->size() > kUsualHeadBytes) || (!head && head.error().code() == Code::too_large));
     if (long_one && !take_long_head(connection))
@@ -392,7 +392,11 @@ Result<std::string> HttpServer::State::read_head(Connection& connection) {
     if (long_one && !head) continue;
     if (!head) return head;
     size_t blank = 0;
-    while (head->compare(blank, 2, "\r\n") == 0 && connection.blank_bytes + blank < kBlankBytesMax) blank += 2;
+    while (connection.blank_bytes + blank < kBlankBytesMax && blank < head->size()) {
+      if ((*head)[blank] == '\n') blank++;
+      else if (head->compare(blank, 2, "\r\n") == 0) blank += 2;
+      else break;
+    }
     connection.blank_bytes += blank;
     head->erase(0, blank);
     if (head->empty()) continue;  // only empty lines so far

@@ -184,17 +184,19 @@ Result<size_t> TlsConnection::read(char* to, size_t size) {
   return count;
 }
 
-Result<std::string> TlsConnection::read_until(std::string_view end, size_t bytes_max) {
+Result<std::string> TlsConnection::read_until(EndOf end_of, size_t bytes_max) {
+  constexpr size_t kSplit = 2;  // "\n\r": an end may be split across two reads
   for (;;) {
-    size_t found = in_.find(end, in_used_ + searched_);
-    if (found != std::string::npos) {
-      std::string taken = in_.substr(in_used_, found + end.size() - in_used_);
-      in_used_ = found + end.size();
+    std::string_view arrived = std::string_view(in_).substr(in_used_);
+    size_t end = end_of(arrived, searched_);
+    if (end != std::string_view::npos) {
+      std::string taken(arrived.substr(0, end));
+      in_used_ += end;
       searched_ = 0;
       return taken;
     }
-    size_t there = in_.size() - in_used_;
-    searched_ = there - std::min(there, end.size() - 1);  // `end` may be split across two reads
+    size_t there = arrived.size();
+    searched_ = there - std::min(there, kSplit);
     if (there > bytes_max) return Error(Code::too_large, "the request head is too large");
     size_t count = TRY(fill(read_deadline_));
     if (count == 0) return Error(Code::unavailable, "the peer has closed");

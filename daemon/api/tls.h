@@ -56,8 +56,10 @@ class TlsConnection {
 
   // Blocks for at least one byte; returns 0 at the end of the stream. Errors: timeout, unavailable.
   Result<size_t> read(char* to, size_t size);
-  // Reads up to and including `end`. Errors: as read; too_large, after which it may be called again with a higher limit.
-  Result<std::string> read_until(std::string_view end, size_t bytes_max);
+  // Reads up to the position that `end_of` finds in what has arrived; it gets the position from which to search and returns npos
+  // if there is none yet. Errors: as read; too_large, after which it may be called again with a higher limit.
+  using EndOf = size_t (*)(std::string_view bytes, size_t from);
+  Result<std::string> read_until(EndOf end_of, size_t bytes_max);
   void set_read_deadline(Deadline deadline) { read_deadline_ = deadline; }
   // Whether there are received bytes that were not read yet. The socket does not report them again.
   bool has_buffered_input() const;

@@ -26,6 +26,19 @@ TEST(Head, reads_target_query_and_headers) {
   EXPECT_TRUE(head.keep_alive);
 }
 
+TEST(Head, ends_lines_without_a_carriage_return_too) {
+  Head head = MUST(parse_request_head("POST / HTTP/1.1\nHost: h\r\nA: b\nContent-Length: 3\n\n"));
+  EXPECT_EQ(head.headers.get("A"), "b");
+  EXPECT_EQ(head.content_length, 3u);
+  for (auto [text, end] :
+       {std::pair("a\n\nb", 3u), std::pair("a\r\n\r\nb", 5u), std::pair("a\r\n\nb", 4u), std::pair("a\n\r\nb", 4u)}) {
+    EXPECT_EQ(end_of_head(text), end) << text;
+    EXPECT_EQ(end_of_head(text, 1), end) << text;
+  }
+  for (const char* text : {"", "\n", "a\r\r\n", "a\n\r", "a\nb\n"}) EXPECT_EQ(end_of_head(text), std::string_view::npos) << text;
+  EXPECT_FALSE(parse_request_head("GET / HTTP/1.1\nHost: h\n\nX: y\n\n")) << "nothing may follow";
+}
+
 TEST(Head, keeps_question_marks_in_a_query) {
   Head head = MUST(vet("GET /x?command=ls&command=a?b HTTP/1.1\r\n"));
   EXPECT_EQ(head.query.all("command").size(), 2u);
@@ -64,7 +77,8 @@ TEST(Head, refuses_what_is_malformed_or_ambiguous) {
            {"space before colon", "GET / HTTP/1.1\r\nHost : x\r\n", Code::bad_request},
            {"folded header", "GET / HTTP/1.1\r\nA: b\r\n c\r\n", Code::bad_request},
            {"bare CR", "GET / HTTP/1.1\r\nA: b\rc\r\n", Code::bad_request},
-           {"bare LF", "GET / HTTP/1.1\r\nA: b\nContent-Length: 3\r\n", Code::bad_request},
+           {"CR before the end", "GET / HTTP/1.1\r\nA: b\r\r\n", Code::bad_request},
+           {"bare LF and chunks", "POST / HTTP/1.1\nContent-Length: 3\nTransfer-Encoding: chunked\r\n", Code::bad_request},
            {"NUL", std::string("GET / HTTP/1.1\r\nA: b") + '\0' + "\r\n", Code::bad_request},
            {"many headers", "GET / HTTP/1.1\r\n" + many, Code::too_large},
            {"length twice", "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n", Code::bad_request},

@@ -538,6 +538,20 @@ TEST_F(HttpServerTest, takes_a_few_empty_lines_before_a_request) {
   EXPECT_EQ(too_many.receive().status, 400);
 }
 
+// Source: RFC 9112 section 2.2; Go net/textproto
+TEST_F(HttpServerTest, takes_heads_whose_lines_end_without_a_carriage_return) {
+  start();
+  RawClient client(port);
+  client.send("\nGET /a HTTP/1.1\nHost: x\n\nPOST /b HTTP/1.1\r\nHost: x\nContent-Length: 2\n\r\nhi");
+  EXPECT_EQ(client.receive().body, "GET /a ");
+  EXPECT_EQ(client.receive().body, "POST /b hi");
+  for (std::string piece : {"GET /c HTTP/1.1\nHost: x\n", "\r", "\n"}) {
+    client.send(piece);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  EXPECT_EQ(client.receive().body, "GET /c ");
+}
+
 TEST_F(HttpServerTest, passes_over_chunk_extensions_and_trailers) {
   start();
   RawClient client(port);
@@ -547,7 +561,8 @@ TEST_F(HttpServerTest, passes_over_chunk_extensions_and_trailers) {
     EXPECT_EQ(client.receive().body, "POST /x abcde");
   }
   for (std::string chunks : {"zz\r\nab\r\n0\r\n\r\n", "2\r\nabc\r\n0\r\n\r\n", "-2\r\nab\r\n0\r\n\r\n", "0x2\r\nab\r\n0\r\n\r\n",
-                             "10000000000000000\r\nab", "\r\n", "2\nab\r\n0\r\n\r\n"}) {
+                             "10000000000000000\r\nab", "\r\n", "2\nab\r\n0\r\n\r\n", "2;\nab\r\n0\r\n\r\n",
+                             "2;x\r\r\nab\r\n0\r\n\r\n", "2;\nxx\r\nab\r\n0\r\n\r\n", "2\r\nab\n0\r\n\r\n"}) {
     RawClient broken(port);
     broken.send(post + chunks + "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(broken.receive().body, "POST /x the request body is malformed: chunked encoding") << chunks;
