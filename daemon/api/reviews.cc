@@ -2,14 +2,18 @@
 // Reviews: questions about authentication and authorization, sent as objects that are never stored; and the OpenID documents for
 // verifying service account tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
 // Discovery 1.0.
+#include <algorithm>
+
 #include "daemon/api/handlers.h"
 #include "daemon/api/options.h"
 #include "daemon/auth/string_lists.h"
 #include "daemon/auth/user_info.h"
 #include "daemon/registry/metadata.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/text.h"
 #include "store/object/status.h"
 #include "store/schema/decode.h"
+#include "store/schema/validate/findings.h"
 
 namespace coracle::api {
 namespace {
@@ -20,16 +24,79 @@ json::array strings(const std::vector<std::string>& all) {
   return out;
 }
 
-// Errors: invalid.
-Result<auth::Attributes> asked_about(const Kind& kind, const json::value& spec) {
+// A choice of objects by fields or labels: as text or taken apart. Unknown operators are allowed: newer clients may know more.
+// Source: pkg/apis/authorization/validation
+void check_selector(const json::value& resource, std::string_view name, schema::Findings& out) {
+  using schema::sub, schema::item;
+  const json::value* selector = find(resource, name);
+  if (!selector || !selector->is_object()) return;
+  const std::string path = sub("spec.resourceAttributes", name), all = sub(path, "requirements");
+  const json::array& requirements = get_array(*selector, "requirements");
+  std::string_view text = get_string(*selector, "rawSelector");
+  if (!text.empty() && !requirements.empty())
+    out.invalid(sub(path, "rawSelector"), text, "may not specified at the same time as requirements");
+  if (text.empty() && requirements.empty())
+    out.required(all, "when " + path + " is specified, requirements or rawSelector is required");
+  for (size_t i = 0; i < requirements.size() && !out.full(); ++i) {
+    const std::string at = item(all, i), values_path = sub(at, "values");
+    std::string_view op = get_string(requirements[i], "operator"), key = get_string(requirements[i], "key");
+    const std::vector<std::string> values = auth::strings_at(requirements[i], "values");
+    bool of_labels = name == "labelSelector";
+    if (!of_labels && key.empty()) out.required(sub(at, "key"), "must be specified");
+    if ((op == "In" || op == "NotIn") && values.empty())
+      out.required(values_path, "must be specified when `operator` is 'In' or 'NotIn'");
+    if ((op == "Exists" || op == "DoesNotExist") && !values.empty())
+      out.forbidden(values_path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+    if (!of_labels) continue;
+    out.invalid_all(sub(at, "key"), key, schema::qualified_name_problems(key));
+    for (size_t j = 0; j < values.size() && !out.full(); ++j)
+      out.invalid_all(item(values_path, j), values[j], schema::label_value_problems(values[j]));
+  }
+}
+
+bool is_left_empty(const json::value& value) {
+  if (const json::string* text = value.if_string()) return text->empty();
+  if (const json::object* object = value.if_object()) return object->empty();
+  return value.is_null() || (value.is_array() && value.get_array().empty());
+}
+
+// A review is no object and has no metadata, except what the server ignores or sets.
+void check_review_metadata(const json::value& review, bool local, schema::Findings& out) {
+  static constexpr std::string_view kIgnored[] = {
+      "namespace", "managedFields", "uid", "selfLink", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"};
+  const json::object& metadata = get_object(review, "metadata");
+  bool empty = std::all_of(metadata.begin(), metadata.end(), [](const auto& member) {
+    bool ignored = std::find(std::begin(kIgnored), std::end(kIgnored), member.key()) != std::end(kIgnored);
+    return ignored || is_left_empty(member.value());
+  });
+  if (!empty) out.invalid_json("metadata", metadata, local ? "must be empty except for namespace" : "must be empty");
+}
+
+// What is wrong with an access review, in Kubernetes' order. `ns`: of the request.
+std::vector<Cause> access_review_causes(const Kind& kind, const std::string& ns, const json::value& review) {
+  schema::Findings out;
+  const json::value *resource = find(review, "spec.resourceAttributes"), *other = find(review, "spec.nonResourceAttributes");
+  bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
+  bool of_self = kind.kind == "SelfSubjectAccessReview", local = kind.kind == "LocalSubjectAccessReview";
+  if (of_resource && of_path)
+    out.invalid_json("spec.nonResourceAttributes", *other, "cannot be specified in combination with resourceAttributes");
+  if (!of_resource && !of_path)
+    out.invalid_json("spec.resourceAttributes", json::value(),
+                     "exactly one of nonResourceAttributes or resourceAttributes must be specified");
+  if (!of_self && get_string(review, "spec.user").empty() && get_array(review, "spec.groups").empty())
+    out.invalid("spec.user", "", "at least one of user or group must be specified");
+  if (of_resource) check_selector(*resource, "fieldSelector", out), check_selector(*resource, "labelSelector", out);
+  check_review_metadata(review, local, out);
+  if (local && of_resource && get_string(*resource, "namespace") != ns)
+    out.invalid("spec.resourceAttributes.namespace", get_string(*resource, "namespace"), "must match metadata.namespace");
+  if (local && of_path) out.invalid_json("spec.nonResourceAttributes", *other, "disallowed on this kind of request");
+  return out.take();
+}
+
+// Of a valid review.
+auth::Attributes asked_about(const json::value& spec) {
   const json::value *resource = find(spec, "resourceAttributes"), *other = find(spec, "nonResourceAttributes");
   bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
-  constexpr std::string_view kExactlyOne = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-  if (of_resource && of_path)
-    return invalid(kind, "",
-                   {invalid_value("spec.nonResourceAttributes", to_text(*other),
-                                  "cannot be specified in combination with resourceAttributes")});
-  if (!of_resource && !of_path) return invalid(kind, "", {invalid_value("spec.resourceAttributes", "null", kExactlyOne)});
   auth::Attributes out;
   out.is_resource = of_resource;
   if (of_path) return out.path = get_string(*other, "path"), out.verb = get_string(*other, "verb"), out;
@@ -93,25 +160,21 @@ Result<json::object> token_status(const Call& call, const json::value& spec) {
   return out;
 }
 
-Result<json::object> status_of(const Call& call, const json::value& spec) {
+Result<json::object> status_of(const Call& call, const json::value& review) {
   std::string_view kind = call.kind().kind;
+  static const json::value none = json::object();
+  const json::value* found = find(review, "spec");
+  const json::value& spec = found ? *found : none;
   if (kind == "TokenReview") return token_status(call, spec);
   if (kind == "SelfSubjectReview") return json::object{{"userInfo", auth::user_info(call.user)}};
   if (kind == "SelfSubjectRulesReview") {
     if (get_string(spec, "namespace").empty()) return bad_request("no namespace on request");
     return rules_status(call, spec);
   }
-  auth::Attributes asked = TRY(asked_about(call.kind(), spec));
-  if (kind == "SelfSubjectAccessReview") return access_status(call, call.user, asked);
-  if (kind == "LocalSubjectAccessReview") {
-    if (!asked.is_resource)
-      return invalid(call.kind(), "", {forbidden_field("spec.nonResourceAttributes", "disallowed on this kind of request")});
-    if (asked.ns != call.route.ns) return bad_request("spec.resourceAttributes.namespace must match namespace: " + call.route.ns);
-  }
-  User user = user_of(spec);
-  if (user.name.empty() && user.groups.empty())
-    return invalid(call.kind(), "", {invalid_value("spec.user", "\"\"", "at least one of user or group must be specified")});
-  return access_status(call, user, asked);
+  std::vector<Cause> causes = access_review_causes(call.kind(), call.route.ns, review);
+  if (!causes.empty()) return invalid(call.kind(), "", std::move(causes));
+  User user = kind == "SelfSubjectAccessReview" ? call.user : user_of(spec);
+  return access_status(call, user, asked_about(spec));
 }
 
 Result<void> review(Call& call) {
@@ -124,12 +187,27 @@ Result<void> review(Call& call) {
   schema::Decoded decoded = TRY(schema::decode(call.info->type(), std::move(body)));
   TRY(registry::tell_unknown(call.info->type(), std::move(decoded.warnings), writer));
   json::value answer = std::move(decoded.value);
-  json::object status = TRY(status_of(call, make(answer, "spec")));
+  json::object status = TRY(status_of(call, answer));
   answer.get_object()["status"] = std::move(status);
   make(answer, "metadata.creationTimestamp") = format_time(call.context.clock.now());
   schema::Decoded canonical = TRY(schema::decode(call.info->type(), std::move(answer)));
   answer_value(call, canonical.value, 201);
   return {};
+}
+
+// These documents have one form each, which others may keep for an hour. A key set is sent to a client that accepts JSON as well,
+// which Kubernetes refuses: clients of both exist. Source: pkg/routes/openidmetadata.go
+void answer_openid(Call& call, std::string_view type, const json::value& document) {
+  std::vector<MediaType> wanted = accepted_by(call.head());
+  bool readable = wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const MediaType& one) {
+                    bool any = one.type == "*/*" || one.type == "application/*" || one.type == "application/json";
+                    return one.quality > 0 && (any || one.type == type);
+                  });
+  if (!readable)
+    return answer_error(call, Error(Code::not_acceptable, "only the following media types are accepted: " + std::string(type)));
+  set_answer(call, 200, type, to_text(document));
+  for (auto& [name, value] : call.answer().headers)
+    if (name == "Cache-Control") value = "public, max-age=3600";
 }
 
 }  // namespace
@@ -138,16 +216,15 @@ void serve_review(Call& call) { answer_with(call, review(call)); }
 
 void serve_oidc(Call& call) {
   const std::string& issuer = call.context.tokens->issuer();
-  if (call.route.path == "/openid/v1/jwks") {
-    answer_value(call, json::object{{"keys", json::array{call.context.tokens->signer().public_jwk()}}});
-    if (call.answer().status == 200) call.answer().content_type = "application/jwk-set+json";
-    return;
-  }
-  answer_value(call, json::object{{"issuer", issuer},
-                                  {"jwks_uri", issuer + "/openid/v1/jwks"},
-                                  {"response_types_supported", json::array{"id_token"}},
-                                  {"subject_types_supported", json::array{"public"}},
-                                  {"id_token_signing_alg_values_supported", json::array{"ES256"}}});
+  if (call.route.path == "/openid/v1/jwks")
+    return answer_openid(call, "application/jwk-set+json",
+                         json::object{{"keys", json::array{call.context.tokens->signer().public_jwk()}}});
+  answer_openid(call, "application/json",
+                json::object{{"issuer", issuer},
+                             {"jwks_uri", issuer + "/openid/v1/jwks"},
+                             {"response_types_supported", json::array{"id_token"}},
+                             {"subject_types_supported", json::array{"public"}},
+                             {"id_token_signing_alg_values_supported", json::array{"ES256"}}});
 }
 
 }  // namespace coracle::api

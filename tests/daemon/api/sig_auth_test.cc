@@ -133,7 +133,7 @@ TEST_F(SigAuth, SubjectReview_should_support_SubjectReview_API_operations) {
       201);
   said_and_done(true);
   send("POST", reviews + "namespaces/default/localsubjectaccessreviews",
-       R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})", 400);
+       R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})", 422);
   json::value answer =
       send("POST", reviews + "selfsubjectaccessreviews",
            R"({"spec":{"resourceAttributes":{"verb":"list","resource":"configmaps","namespace":"default","version":"v1"}}})", 201,
@@ -143,6 +143,84 @@ TEST_F(SigAuth, SubjectReview_should_support_SubjectReview_API_operations) {
                 "Impersonate-User: " + user + "\r\n");
   EXPECT_NE(to_text(answer).find("\"configmaps\""), std::string::npos);
   send("POST", reviews + "selfsubjectrulesreviews", R"({"spec":{}})", 400);
+}
+
+// Source: pkg/apis/authorization/validation
+TEST_F(SigAuth, a_review_that_asks_nothing_clear_is_refused) {
+  struct Row {
+    const char *kind, *review, *message;  // message: after "is invalid: "; "": it is answered
+  };
+  for (
+      const Row& row : {
+          Row{"self", R"({"metadata":{"creationTimestamp":null,"namespace":"x"},"spec":{"resourceAttributes":{"verb":"get"}}})",
+              ""},
+          Row{"self", R"({"spec":{}})",
+              "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be "
+              "specified"},
+          Row{"self", R"({"metadata":{"name":"a"},"spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}}})",
+              "metadata: Invalid value: {\"name\":\"a\"}: must be empty"},
+          Row{"self", R"({"spec":{"resourceAttributes":{"fieldSelector":{}}}})",
+              "spec.resourceAttributes.fieldSelector.requirements: Required value: when spec.resourceAttributes.fieldSelector is "
+              "specified, requirements or rawSelector is required"},
+          Row{"self",
+              R"({"spec":{"resourceAttributes":{"labelSelector":{"rawSelector":"a=b","requirements":[{"key":"a","operator":"Exists"}]}}}})",
+              "spec.resourceAttributes.labelSelector.rawSelector: Invalid value: \"a=b\": may not specified at the same time as "
+              "requirements"},
+          Row{"self",
+              R"({"spec":{"resourceAttributes":{"fieldSelector":{"requirements":[{"key":"","operator":"In","values":["b"]}]}}}})",
+              "spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be specified"},
+          Row{"self", R"({"spec":{"resourceAttributes":{"labelSelector":{"requirements":[{"key":"a","operator":"In"}]}}}})",
+              "spec.resourceAttributes.labelSelector.requirements[0].values: Required value: must be specified when `operator` "
+              "is "
+              "'In' or 'NotIn'"},
+          Row{"self",
+              R"({"spec":{"resourceAttributes":{"fieldSelector":{"requirements":[{"key":"a","operator":"DoesNotExist","values":["b"]}]}}}})",
+              "spec.resourceAttributes.fieldSelector.requirements[0].values: Forbidden: may not be specified when `operator` is "
+              "'Exists' or 'DoesNotExist'"},
+          Row{"self", R"({"spec":{"resourceAttributes":{"fieldSelector":{"requirements":[{"key":"a b","operator":"Near"}]}}}})",
+              ""},
+          Row{"", R"({"spec":{"resourceAttributes":{"verb":"get"}}})",
+              "spec.user: Invalid value: \"\": at least one of user or group must be specified"},
+          Row{"", R"({"spec":{"user":"x","resourceAttributes":{"verb":"get"},"nonResourceAttributes":{"path":"/x"}}})",
+              "spec.nonResourceAttributes: Invalid value: {\"path\":\"/x\"}: cannot be specified in combination with "
+              "resourceAttributes"},
+          Row{"local",
+              R"({"metadata":{"labels":{"a":"b"}},"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"default"}}})",
+              "metadata: Invalid value: {\"namespace\":\"default\",\"labels\":{\"a\":\"b\"}}: must be empty except for "
+              "namespace"},
+          Row{"local", R"({"spec":{"user":"x","resourceAttributes":{"verb":"get","namespace":"other"}}})",
+              "spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace"},
+          Row{"local", R"({"spec":{"user":"x","nonResourceAttributes":{"path":"/x"}}})",
+              "spec.nonResourceAttributes: Invalid value: {\"path\":\"/x\"}: disallowed on this kind of request"},
+      }) {
+    const std::string kind = row.kind;
+    const std::string path = (kind == "local" ? "namespaces/default/" : "") + kind + "subjectaccessreviews";
+    json::value answer = send("POST", "/apis/authorization.k8s.io/v1/" + path, row.review, *row.message ? 422 : 201);
+    const std::string want = *row.message ? std::string(" \"\" is invalid: ") + row.message : "";
+    EXPECT_TRUE(get_string(answer, "message").ends_with(want)) << to_text(answer);
+  }
+  std::string many;
+  for (int i = 0; i < 20'000; ++i) many += std::string(i ? "," : "") + R"({"operator":"In"})";
+  json::value answer = send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                            R"({"spec":{"resourceAttributes":{"labelSelector":{"requirements":[)" + many + "]}}}}", 422);
+  EXPECT_LE(get_array(answer, "details.causes").size(), 200u) << "a large review is no larger answer";
+}
+
+// Source: pkg/routes/openidmetadata.go; go-restful
+TEST_F(SigAuth, openid_documents_have_one_form_and_may_be_kept) {
+  for (auto [path, type] : {std::pair("/openid/v1/jwks", "application/jwk-set+json"),
+                            std::pair("/.well-known/openid-configuration", "application/json")}) {
+    for (std::string accept :
+         {std::string(), std::string(type), std::string("*/*"), "application/yaml, " + std::string(type) + ";q=0.5",
+          std::string("application/vnd.kubernetes.protobuf, */*"), std::string("application/json")}) {
+      RawAnswer answer = admin.get(path, accept.empty() ? "" : "Accept: " + accept + "\r\n");
+      EXPECT_EQ(answer.status, 200) << path << " " << accept;
+      EXPECT_EQ(answer.header("Content-Type"), type);
+      EXPECT_EQ(answer.header("Cache-Control"), "public, max-age=3600");
+      EXPECT_TRUE(answer.json().is_object()) << path << " " << accept;
+    }
+    EXPECT_EQ(admin.get(path, "Accept: application/yaml\r\n").status, 406) << path;
+  }
 }
 
 // [sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount [Conformance]
