@@ -7,6 +7,7 @@
 #include <set>
 
 #include "daemon/api/recode.h"
+#include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -281,7 +282,7 @@ namespace {
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
                                std::vector<std::string>* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (encoding == Encoding::json) return parse_json(body, duplicates, std::move(storage));
+  if (encoding == Encoding::json) return parse_json_as_go(body, duplicates, std::move(storage));
   if (trim(without_byte_order_mark(body)).starts_with("{")) {  // usually JSON, or YAML in flow style
     auto value = parse_json(body, duplicates);
     if (value) return value;

@@ -136,6 +136,22 @@ TEST_F(Writing, a_warning_is_given_once) {
   }
 }
 
+// Source: Go encoding/json. YAML is refused, as by Go's reader.
+TEST_F(Writing, what_is_no_unicode_is_replaced) {
+  RawAnswer made =
+      client.ask("POST", kMaps, "{\"metadata\":{\"name\":\"m\"},\"data\":{\"a\":\"x\xff\xe2\x82y\",\"b\":\"\\ud83dz\"}}");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(get_string(made.json(), "data.a"), "x\ufffd\ufffd\ufffdy");
+  EXPECT_EQ(get_string(made.json(), "data.b"), "\ufffdz");
+  RawAnswer changed = client.ask("PATCH", at("m"), "{\"data\":{\"a\":\"\xc0\"}}", kMerge);
+  EXPECT_EQ(get_string(changed.json(), "data.a"), "\ufffd") << changed.body;
+  RawAnswer replaced = client.ask("PATCH", at("m"), "[{\"op\":\"replace\",\"path\":\"/data/b\",\"value\":\"\\udc00\"}]",
+                                  "Content-Type: application/json-patch+json\r\n");
+  EXPECT_EQ(get_string(replaced.json(), "data.b"), "\ufffd") << replaced.body;
+  EXPECT_EQ(client.ask("POST", kMaps, "metadata: {name: \"n\xff\"}\n", "Content-Type: application/yaml\r\n").status, 400);
+  EXPECT_EQ(client.ask("POST", kMaps, "{\"metadata\":{\"name\":\"n\"}}\xff").status, 400) << "between values it is no JSON";
+}
+
 TEST_F(Writing, a_byte_order_mark_is_skipped) {
   std::string mark = "\xef\xbb\xbf";
   EXPECT_EQ(client.ask("POST", kMaps, mark + R"({"metadata":{"name":"json"}})").status, 201);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON as Go's decoder reads it, where that differs from the standard.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+// As parse_json, but what is no Unicode becomes U+FFFD: each byte that is not part of UTF-8, and the escaped half of a surrogate
+// pair. For the bodies of requests. Errors: as parse_json. Source: Go encoding/json, unquote
+Result<json::value> parse_json_as_go(std::string_view text, std::vector<std::string>* duplicates = nullptr,
+                                     json::storage_ptr storage = {});
+
+}  // namespace coracle
