@@ -19,9 +19,11 @@ void serve_images(Call& call);        // images.cc: /coracle/v1/images
 void serve_volumes(Call& call);       // volumes.cc: /coracle/v1/volumes
 void serve_placement(Call& call);     // placement.cc: /coracle/v1/placement
 void serve_store(Call& call);         // store.cc: /coracle/v1/store
-void serve_discovery(Call& call);     // discovery.cc: /api, /apis, and paths below them
-void serve_openapi(Call& call);       // openapi.cc
-void serve_health(Call& call);        // health.cc: /livez /readyz /healthz
+// scale.cc: responds with a Scale in the form that the client wants. Errors: bad_request, not_acceptable.
+Result<void> answer_scale(Call& call, const json::value& scale);
+void serve_discovery(Call& call);  // discovery.cc: /api, /apis, and paths below them
+void serve_openapi(Call& call);    // openapi.cc
+void serve_health(Call& call);     // health.cc: /livez /readyz /healthz
 void serve_version(Call& call);
 void serve_metrics(Call& call);
 // reviews.cc: the OpenID discovery document and keys, with which others verify service account tokens.

@@ -26,7 +26,7 @@ Result<void> get(Call& call) {
   TRY(await_revision(call, *revision));
   if (call.route.subresource == "scale") {
     json::value scale = TRY(call.context.registry.scale(call.kind(), call.key()));
-    return answer_value(call, scale), Result<void>();
+    return answer_scale(call, scale);
   }
   ObjectPtr object = TRY(call.context.registry.get(call.kind(), call.key()));
   answer_object(call, object);
@@ -82,9 +82,10 @@ Result<void> create(Call& call) {
   return {};
 }
 
-void answer_written(Call& call, const registry::Written& written) {
-  if (call.route.subresource == "scale") return answer_value(call, registry::scale_of(*written.object));
+Result<void> answer_written(Call& call, const registry::Written& written) {
+  if (call.route.subresource == "scale") return answer_scale(call, registry::scale_of(*written.object));
   answer_object(call, written.object, written.created ? 201 : 200);
+  return {};
 }
 
 Result<void> update(Call& call) {
@@ -94,8 +95,7 @@ Result<void> update(Call& call) {
   json::value body = TRY(read_value(call, type, &writer.duplicates));
   registry::Written written =
       TRY(call.context.registry.update(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
-  answer_written(call, written);
-  return {};
+  return answer_written(call, written);
 }
 
 Result<PatchType> patch_type(std::string_view content_type) {
@@ -135,8 +135,7 @@ Result<void> patch(Call& call) {
     return bad_request(type == PatchType::json ? "a JSON patch must be an array of operations" : "the patch must be an object");
   registry::Written written =
       TRY(call.context.registry.patch(call.kind(), call.key(), call.route.subresource, type, patch, force, writer));
-  answer_written(call, written);
-  return {};
+  return answer_written(call, written);
 }
 
 // ---- deletions ----

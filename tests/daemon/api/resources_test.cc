@@ -281,6 +281,24 @@ TEST_F(Resources, have_a_scale) {
   json::value scale = client.get(deployments + "/d/scale").json();
   EXPECT_EQ(get_string(scale, "kind"), "Scale");
   EXPECT_EQ(get_string(scale, "status.selector"), "a=b");
+  RawAnswer table =
+      client.get(deployments + "/d/scale?includeObject=Object", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n");
+  ASSERT_EQ(table.status, 200) << table.body;
+  const json::value shown = table.json();
+  EXPECT_EQ(table.header("Content-Type"), "application/json");
+  std::string names;
+  for (const json::value& column : get_array(shown, "columnDefinitions")) names += std::string(get_string(column, "name")) + " ";
+  EXPECT_EQ(names, "Name Desired Available Age ");
+  const json::value row = get_array(shown, "rows").at(0);
+  EXPECT_EQ(to_text(get_array(row, "cells")), R"(["d",2,0,")" + std::string(get_array(row, "cells").at(3).get_string()) + "\"]");
+  EXPECT_EQ(get_string(row, "object.kind"), "Scale");
+  RawAnswer partial =
+      client.get(deployments + "/d/scale", "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n");
+  EXPECT_EQ(get_string(partial.json(), "kind"), "PartialObjectMetadata") << partial.body;
+  EXPECT_EQ(get_string(partial.json(), "metadata.name"), "d");
+  EXPECT_EQ(
+      client.get(deployments + "/d/scale?includeObject=x", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n").status,
+      400);
   make(scale, "spec.replicas") = 5;
   EXPECT_EQ(client.ask("PUT", deployments + "/d/scale", to_text(scale)).status, 200);
   EXPECT_EQ(client.ask("PUT", deployments + "/d/scale", to_text(scale)).status, 409);
