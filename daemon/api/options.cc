@@ -34,27 +34,47 @@ size_t rune_bytes(std::string_view text) {  // of the first rune, from its first
   return std::min(bytes, text.size());
 }
 
-// The position of the first character that Go does not consider printable: ASCII and C1 control characters are checked, other
-// Unicode is accepted. nullopt if all are printable.
-std::optional<size_t> first_unprintable(std::string_view text) {
+uint32_t code_point(std::string_view rune) {  // of well-formed UTF-8
+  uint32_t point = static_cast<unsigned char>(rune[0]) & (rune.size() == 1 ? 0x7f : 0x7f >> rune.size());
+  for (char byte : rune.substr(1)) point = point << 6 | (static_cast<unsigned char>(byte) & 0x3f);
+  return point;
+}
+
+// Control and format characters, spaces but ASCII's, and private use. Unassigned ones count as printable.
+bool is_printable(uint32_t point) {
+  static constexpr std::pair<uint32_t, uint32_t> kNot[] = {
+      {0x0, 0x1f},        {0x7f, 0xa0},       {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},
+      {0x70f, 0x70f},     {0x1680, 0x1680},   {0x180e, 0x180e},   {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f},
+      {0x3000, 0x3000},   {0xe000, 0xf8ff},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},   {0xfffe, 0xffff},   {0x110bd, 0x110bd},
+      {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0001, 0xe007f}, {0xf0000, 0x10ffff}};
+  return std::none_of(std::begin(kNot), std::end(kNot),
+                      [&](const auto& range) { return point >= range.first && point <= range.second; });
+}
+
+struct Unprintable {
+  size_t at;  // in bytes
+  uint32_t code_point;
+};
+
+// The first character that Go does not consider printable. Invalid UTF-8 is: Go reads it as U+FFFD.
+std::optional<Unprintable> first_unprintable(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     std::string_view rune = text.substr(at, rune_bytes(text.substr(at)));
-    auto byte = static_cast<unsigned char>(rune[0]);
-    bool c1 = byte == 0xc2 && rune.size() > 1 && static_cast<unsigned char>(rune[1]) <= 0xa0;
-    if (byte < 0x20 || byte == 0x7f || c1 || !is_utf8(rune)) return at;
-    at += rune.size();
+    bool valid = is_utf8(rune);
+    if (valid && !is_printable(code_point(rune))) return Unprintable{at, code_point(rune)};
+    at += valid ? rune.size() : 1;
   }
   return std::nullopt;
 }
 
 void check_manager(std::string_view manager, std::vector<Cause>& causes) {
   if (manager.size() > kManagerBytesMax) causes.push_back(too_long("fieldManager", kManagerBytesMax));
-  auto at = first_unprintable(manager);
-  if (!at) return;
+  auto found = first_unprintable(manager);
+  if (!found) return;
   char named[16];
-  std::snprintf(named, sizeof named, "U+%04X", static_cast<unsigned char>(manager[*at]));
-  causes.push_back(invalid_value("fieldManager", quoted(manager),
-                                 "invalid character " + std::string(named) + " (at position " + std::to_string(*at) + ")"));
+  std::snprintf(named, sizeof named, "U+%04X", found->code_point);
+  causes.push_back(invalid_value("fieldManager", quoted(as_utf8(manager)),
+                                 "invalid character " + std::string(named) + " (at position " + std::to_string(found->at) + ")"));
 }
 
 void check_dry_run(const std::vector<std::string>& values, std::vector<Cause>& causes) {
@@ -213,6 +233,7 @@ Result<registry::Writer> read_writer(Call& call, std::string_view options) {
   std::vector<Cause> causes;
   writer.field_manager = query.get("fieldManager");
   check_manager(writer.field_manager, causes);
+  writer.field_manager = as_utf8(writer.field_manager);
   std::vector<std::string> dry_run;
   for (std::string_view value : query.all("dryRun")) dry_run.emplace_back(value);
   check_dry_run(dry_run, causes);

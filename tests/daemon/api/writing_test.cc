@@ -244,6 +244,14 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=a%0ab", "{}", kMerge)),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at "
             "position 1)");
+  for (auto [manager, named] :
+       {std::pair("a%C2%85", "U+0085 (at position 1)"), std::pair("%C3%A4%E2%80%A8", "U+2028 (at position 2)"),
+        std::pair("%F3%A0%80%81", "U+E0001 (at position 0)")}) {
+    std::string said = message(client.ask("PATCH", at("m") + "?fieldManager=" + manager, "{}", kMerge));
+    EXPECT_TRUE(said.ends_with(std::string(": invalid character ") + named)) << said;
+  }
+  EXPECT_EQ(client.ask("PATCH", at("m") + "?fieldManager=%C3%A4%E2%82%AC%F0%9F%98%80%FF", R"({"data":{"a":"b"}})", kMerge).status,
+            200);
   RawClient other(fixture.port(), &identity);
   EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
 }
