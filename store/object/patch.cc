@@ -13,21 +13,24 @@ namespace {
 
 using Pointer = std::vector<std::string>;  // RFC 6901, unescaped
 
+// Like json-patch v4, which Kubernetes uses, an operation whose fields are of the wrong type is malformed (bad_request), and one
+// without a field or of an unknown sort cannot be applied (invalid).
+
 Result<Pointer> parse_pointer(std::string_view text) {
   Pointer pointer;
   if (text.empty()) return pointer;
-  auto wrong = [&](std::string_view why) {
-    return Error(Code::bad_request, "path " + quoted(shortened_path(std::string(text))) + std::string(why));
+  auto wrong = [&](Code code, std::string_view why) {
+    return Error(code, "path " + quoted(shortened_path(std::string(text))) + std::string(why));
   };
-  if (text[0] != '/') return wrong(" must begin with '/'");
-  if (size_t(std::count(text.begin(), text.end(), '/')) > kJsonDepthMax) return wrong(" has too many steps");
+  if (text[0] != '/') return wrong(Code::invalid, " must begin with '/'");
+  if (size_t(std::count(text.begin(), text.end(), '/')) > kJsonDepthMax) return wrong(Code::bad_request, " has too many steps");
   for (std::string_view part : split(text.substr(1), '/')) {
     std::string step;
     for (size_t i = 0; i < part.size(); i++) {
       if (part[i] != '~') step += part[i];
       else if (part.substr(i, 2) == "~0") step += '~', i++;
       else if (part.substr(i, 2) == "~1") step += '/', i++;
-      else return wrong(": '~' must be followed by 0 or 1");
+      else step += '~';  // RFC 6901 refuses it
     }
     pointer.push_back(std::move(step));
   }
@@ -173,12 +176,15 @@ class JsonPatcher {
 
 Result<Pointer> pointer_field(const json::value& operation, std::string_view name) {
   const json::value* value = operation.get_object().if_contains(name);
-  if (!value || !value->is_string()) return Error(Code::bad_request, "missing " + quoted(name));
+  if (!value || value->is_null()) return Error(Code::invalid, "missing " + quoted(name));
+  if (!value->is_string()) return Error(Code::bad_request, quoted(name) + " must be a string");
   return parse_pointer(value->get_string());
 }
 
 Result<void> JsonPatcher::apply(const json::value& operation) {
   if (!operation.is_object()) return Error(Code::bad_request, "must be an object");
+  const json::value* op = operation.get_object().if_contains("op");
+  if (op && !op->is_string() && !op->is_null()) return Error(Code::bad_request, "\"op\" must be a string");
   std::string_view name = get_string(operation, "op");
   Pointer path = TRY(pointer_field(operation, "path"));
   if (name == "remove") {
@@ -189,13 +195,14 @@ Result<void> JsonPatcher::apply(const json::value& operation) {
     Pointer from = TRY(pointer_field(operation, "from"));
     return name == "move" ? move(from, path) : copy(from, path);
   }
-  const json::value* value = operation.get_object().if_contains("value");
   bool known = name == "add" || name == "replace" || name == "test";
-  if (!known) return Error(Code::bad_request, "unknown op " + quoted(shortened_path(std::string(name))));
-  if (!value) return Error(Code::bad_request, "missing \"value\"");
-  if (name == "add") return add(path, *value);
-  if (name == "replace") return replace(path, *value);
-  return test(path, *value);
+  if (!known) return Error(Code::invalid, "unknown op " + quoted(shortened_path(std::string(name))));
+  const json::value* value = operation.get_object().if_contains("value");
+  if (name == "test" && !value) return Error(Code::invalid, "testing path " + quoted(pointer_text(path)) + " failed");
+  json::value given = value ? *value : json::value();  // a missing value is null. Source: as for replace
+  if (name == "add") return add(path, std::move(given));
+  if (name == "replace") return replace(path, std::move(given));
+  return test(path, given);
 }
 
 bool is_number(const json::value& value) { return value.is_int64() || value.is_uint64() || value.is_double(); }

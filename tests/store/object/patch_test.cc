@@ -50,6 +50,9 @@ TEST(JsonPatch, takes_what_kubernetes_takes_beyond_rfc_6902) {
            Row{R"({"a":[1,2]})", R"([{"op":"replace","path":"/a/-1","value":4}])", R"({"a":[1,4]})"},
            Row{R"({"a":[1,{"b":2}]})", R"([{"op":"test","path":"/a/-1/b","value":2},{"op":"move","from":"/a/-1","path":"/c"}])",
                R"({"a":[1],"c":{"b":2}})"},
+           Row{R"({"a":{}})", R"([{"op":"add","path":"/a/b"}])", R"({"a":{"b":null}})"},
+           Row{R"({"a":[1]})", R"([{"op":"add","path":"/a/-"},{"op":"replace","path":"/a/0"}])", R"({"a":[null,null]})"},
+           Row{R"({"a":{}})", R"([{"op":"add","path":"/a/~2","value":1}])", R"({"a":{"~2":1}})"},
        }) {
     json::value document = *parse_json(row.document);
     auto done = apply_json_patch(document, *parse_json(row.patch));
@@ -66,11 +69,15 @@ TEST(JsonPatch, tells_malformed_from_inapplicable) {
   for (const Row& row : {
            Row{R"({})", Code::bad_request},
            Row{R"([1])", Code::bad_request},
-           Row{R"([{"op":"add","path":"/x"}])", Code::bad_request},
-           Row{R"([{"op":"add","path":"x","value":1}])", Code::bad_request},
-           Row{R"([{"op":"add","path":"/~2","value":1}])", Code::bad_request},
-           Row{R"([{"op":"fly","path":"/x","value":1}])", Code::bad_request},
-           Row{R"([{"op":"move","path":"/x"}])", Code::bad_request},
+           Row{R"([{"op":1,"path":"/x","value":1}])", Code::bad_request},
+           Row{R"([{"op":"add","path":1,"value":1}])", Code::bad_request},
+           Row{R"([{"op":"move","from":1,"path":"/x"}])", Code::bad_request},
+           Row{R"([{"op":"add","value":1}])", Code::invalid},
+           Row{R"([{"op":"add","path":"x","value":1}])", Code::invalid},
+           Row{R"([{"op":"fly","path":"/x","value":1}])", Code::invalid},
+           Row{R"([{"path":"/x","value":1}])", Code::invalid},
+           Row{R"([{"op":"move","path":"/x"}])", Code::invalid},
+           Row{R"([{"op":"test","path":"/a"}])", Code::invalid},
            Row{R"([{"op":"remove","path":"/x"}])", Code::invalid},
            Row{R"([{"op":"remove","path":""}])", Code::invalid},
            Row{R"([{"op":"replace","path":"/x/y","value":1}])", Code::invalid},
