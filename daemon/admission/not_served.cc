@@ -18,6 +18,13 @@ bool needs_app_armor(const json::value& spec) {
   return any;
 }
 
+bool names_a_label(const json::value& spec) {
+  auto names = [](const json::value& of) { return !get_object(of, "securityContext.seLinuxOptions").empty(); };
+  bool any = names(spec);
+  visit_containers(spec, [&](const json::value& container, std::string_view, size_t) { any = any || names(container); });
+  return any;
+}
+
 class NotServed : public Plugin {
  public:
   std::string_view name() const override { return "NotServed"; }
@@ -30,7 +37,8 @@ class NotServed : public Plugin {
     if (kind == kApiService && find(object, "spec.service"))
       request.warn("APIServices are stored, but requests are not passed on to their services yet");
     if (kind == kIngress) ingress(request, cluster);
-    if (!cluster.settings().has_app_armor) app_armor(request);
+    const json::value* pod = pod_of(request.info, object);
+    if (const json::value* spec = pod ? find(*pod, "spec") : nullptr) security_modules(request, *spec, cluster.settings());
     return {};
   }
 
@@ -43,11 +51,11 @@ class NotServed : public Plugin {
                  (name.empty() ? std::string() : ": there is no IngressClass " + quoted(name)));
   }
 
-  static void app_armor(const Request& request) {
-    const json::value* pod = pod_of(request.info, *request.object);
-    const json::value* spec = pod ? find(*pod, "spec") : nullptr;
-    if (spec && needs_app_armor(*spec))
+  static void security_modules(const Request& request, const json::value& spec, const Settings& settings) {
+    if (!settings.has_app_armor && needs_app_armor(spec))
       request.warn("this machine's kernel has no AppArmor: pods that ask for a profile do not run");
+    // Such pods run, as on every node without SELinux.
+    if (names_a_label(spec)) request.warn("seLinuxOptions have no effect: containers get no SELinux label here");
   }
 };
 

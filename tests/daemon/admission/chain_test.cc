@@ -78,6 +78,15 @@ TEST(NotServed, what_is_stored_and_not_acted_on_says_so) {
           Written{
               R"({"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"u","namespace":"default"},"template":{"spec":{"securityContext":{"appArmorProfile":{"type":"Unconfined"}},"containers":[{"name":"c","image":"i"}]}}})",
               ""},
+          Written{
+              R"({"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"v","namespace":"default"},"template":{"spec":{"securityContext":{"seLinuxOptions":{"type":"spc_t"}},"containers":[{"name":"c","image":"i"}]}}})",
+              "seLinuxOptions have no effect: containers get no SELinux label here"},
+          Written{
+              R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"w","namespace":"default"},"spec":{"initContainers":[{"name":"b","image":"i","securityContext":{"seLinuxOptions":{"level":"s0:c1"}}}],"containers":[{"name":"c","image":"i"}]}})",
+              "seLinuxOptions have no effect: containers get no SELinux label here"},
+          Written{
+              R"({"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"x","namespace":"default"},"template":{"spec":{"securityContext":{"seLinuxOptions":{},"seLinuxChangePolicy":"Recursive"},"containers":[{"name":"c","image":"i"}]}}})",
+              ""},
       }) {
     fixture.warnings.clear();
     auto made = fixture.put(row.object);
