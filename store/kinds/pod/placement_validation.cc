@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of a pod's scheduling constraints: affinity to nodes and to other pods, topology spreading, and scheduling gates.
 // Source: core/v1 API reference, Affinity and TopologySpreadConstraint.
+#include <map>
 #include <set>
 
 #include "store/kinds/pod/pod_kinds.h"
@@ -46,12 +47,21 @@ void check_weight(const json::value& term, const std::string& path, Findings& ou
   if (weight < 1 || weight > 100) out.invalid(sub(path, "weight"), weight, "must be in the range 1-100");
 }
 
-std::set<std::string> selected_labels(const json::value& owner) {
-  std::set<std::string> out;
-  for (const auto& pair : get_object(owner, "labelSelector.matchLabels")) out.emplace(pair.key());
-  for (const json::value& requirement : get_array(owner, "labelSelector.matchExpressions"))
-    out.emplace(get_string(requirement, "key"));
-  return out;
+// A selector that names a key of matchLabelKeys itself, and therefore twice: the server has added each of these keys to the
+// selector of a pod (pod_strategy.cc). In a template, where it has not, the key is still named once. The path is Kubernetes' own.
+void check_keys_are_new(const json::value& owner, const std::string& path, Findings& out) {
+  const json::array& keys = get_array(owner, "matchLabelKeys");
+  if (keys.empty()) return;
+  std::map<std::string_view, size_t> places;
+  for (size_t i = 0; i < keys.size(); ++i) places[text_of(keys[i])] = i;
+  std::set<std::string_view> selected;
+  for (const auto& pair : get_object(owner, "labelSelector.matchLabels")) selected.insert(pair.key());
+  for (const json::value& requirement : get_array(owner, "labelSelector.matchExpressions")) {
+    std::string_view key = get_string(requirement, "key");
+    auto place = places.find(key);
+    if (!selected.insert(key).second && place != places.end())
+      out.invalid(item(path, place->second), key, "exists in both matchLabelKeys and labelSelector");
+  }
 }
 
 // Keys whose values come from the pod: names of labels, only allowed together with a selector.
@@ -95,12 +105,8 @@ void check_spread(const json::value& constraint, const std::string& path, Findin
     }
   }
   check_label_keys(constraint, "matchLabelKeys", path, out);
-  std::set<std::string> selected = selected_labels(constraint);
-  const json::array& keys = get_array(constraint, "matchLabelKeys");
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (!selected.contains(std::string(text_of(keys[i])))) continue;
-    out.invalid(item(sub(path, "matchLabelKeys"), i), text_of(keys[i]), "exists in both matchLabelKeys and labelSelector");
-  }
+  check_keys_are_new(constraint, path, out);
+  check_keys_are_new(term, path, out);
 }
 
 constexpr NamedValidationRule kPlacementChecks[] = {

@@ -154,6 +154,8 @@ void check_pod_status(const json::value& now, const json::value& before, Finding
 
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out) {
   std::set<std::string_view> olds;
+  if (const json::value* qos = find(before, "status.qosClass"); qos && !get_string(before, "status.qosClass").empty())
+    check_immutable(out, "status.qosClass", find(now, "status.qosClass"), qos);
   for (const json::value& gate : get_array(before, "spec.schedulingGates")) olds.insert(get_string(gate, "name"));
   const json::array& news = get_array(now, "spec.schedulingGates");
   for (size_t i = 0; i < news.size(); ++i) {

@@ -57,6 +57,30 @@ TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_l
             R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]})");
 }
 
+TEST_F(KindsTest, a_pods_spreading_counts_those_with_its_own_values_of_the_named_labels) {
+  ObjectPtr made = fixture.make(
+      kPod,
+      R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
+    "topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"web"}},
+      "matchLabelKeys":["hash","absent"]},
+      {"maxSkew":2,"topologyKey":"host","whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"web"}}}]}})");
+  const json::array& constraints = get_array(made->json(), "spec.topologySpreadConstraints");
+  EXPECT_EQ(to_text(*find(constraints.at(0), "labelSelector")),
+            R"({"matchLabels":{"app":"web"},"matchExpressions":[{"key":"hash","operator":"In","values":["1"]}]})");
+  EXPECT_EQ(to_text(*find(constraints.at(1), "labelSelector")), R"({"matchLabels":{"app":"web"}})");
+  EXPECT_TRUE(fixture.try_merge(kPod, {"default", "p"}, R"({"metadata":{"labels":{"x":"y"}}})")) << "what is stored stays valid";
+}
+
+TEST_F(KindsTest, a_pods_class_does_not_change) {
+  fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  const Key key{"default", "p"};
+  auto changed = fixture.try_merge(kPod, key, R"({"status":{"qosClass":"Guaranteed"}})", "status");
+  EXPECT_EQ(first_cause(changed), "status.qosClass");
+  ObjectPtr told = MUST(fixture.try_merge(kPod, key, R"({"status":{"qosClass":null,"phase":"Running"}})", "status"));
+  EXPECT_EQ(get_string(told->json(), "status.qosClass"), "BestEffort") << "left out, it stays";
+  EXPECT_EQ(get_string(told->json(), "status.phase"), "Running");
+}
+
 TEST_F(KindsTest, a_job_may_bring_its_own_selector_and_no_one_elses) {
   const Kind& jobs = kind("batch/v1", "Job");
   ObjectPtr made = fixture.make(jobs, job(R"("manualSelector":true,"selector":{"matchLabels":{"a":"b"}},)"));

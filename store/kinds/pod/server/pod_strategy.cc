@@ -14,8 +14,8 @@ void forget_status(json::value& object) {
   object.get_object()["status"] = std::move(status);
 }
 
-// Merges matchLabelKeys and mismatchLabelKeys of an affinity term into its selector, with the pod's present values, so that later
-// readers need not know them. Source: KEP-3633.
+// Merges matchLabelKeys and mismatchLabelKeys of an affinity term or of a spread constraint into its selector, with the pod's
+// present values, so that later readers need not know them. Source: KEP-3633, KEP-3243.
 void merge_label_keys(json::value& pod, json::value& term) {
   json::object* object = term.if_object();
   json::value* selector = object ? object->if_contains("labelSelector") : nullptr;
@@ -33,6 +33,8 @@ void merge_label_keys(json::value& pod, json::value& term) {
 }
 
 void merge_label_keys(json::value& pod) {
+  if (!get_array(pod, "spec.topologySpreadConstraints").empty())
+    for (json::value& constraint : make(pod, "spec.topologySpreadConstraints").get_array()) merge_label_keys(pod, constraint);
   if (!find(pod, "spec.affinity")) return;
   for (const char* kind : {"podAffinity", "podAntiAffinity"})
     for (const char* when : {"required", "preferred"}) {
@@ -56,9 +58,16 @@ Result<void> allocate_create(json::value& pod, const Allocation&) {
   return {};
 }
 
+// The class was computed when the pod was created, and a status that leaves it out means that one.
+void keep_qos_class(json::value& object, const json::value& old, WallTime) {
+  std::string_view given = get_string(old, "status.qosClass");
+  if (get_string(object, "status.qosClass").empty() && !given.empty()) make(object, "status.qosClass") = given;
+}
+
 }  // namespace
 
 extern const StrategyFamily pod_strategies;
-const StrategyFamily pod_strategies{{{.kind = &kPod, .prepare_create = forget_status, .allocate_create = allocate_create}}};
+const StrategyFamily pod_strategies{
+    {{.kind = &kPod, .prepare_create = forget_status, .prepare_status = keep_qos_class, .allocate_create = allocate_create}}};
 
 }  // namespace coracle::kinds
