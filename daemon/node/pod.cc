@@ -114,7 +114,8 @@ bool restarts_by_rule(const json::value& container, int exit_code) {
 int64_t grace_seconds(const json::value& pod) {
   if (const auto* deletion = find(pod, "metadata.deletionGracePeriodSeconds"); deletion && deletion->is_int64())
     return std::max<int64_t>(deletion->get_int64(), 0);
-  return std::max<int64_t>(get_int(pod, "spec.terminationGracePeriodSeconds", 30), 0);
+  int64_t seconds = get_int(pod, "spec.terminationGracePeriodSeconds", 30);
+  return seconds < 0 ? 1 : seconds;  // Source: kubelet, pod_workers.go
 }
 
 bool ends_by_itself(const json::value& pod) { return is_terminal(view::Pod(pod)); }

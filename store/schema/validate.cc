@@ -92,7 +92,7 @@ std::vector<Cause> validate_create(const KindInfo& kind, const json::value& obje
 
 std::vector<Cause> validate_update(const KindInfo& kind, const json::value& object, const json::value& old,
                                    std::string_view subresource) {
-  Findings out;
+  Findings out(&old);
   check_metadata_update(out, object, old);
   check_metadata(out, kind.stored(), object, &old);
   const KindRules& rules = rules_of(kind.stored());

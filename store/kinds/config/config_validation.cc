@@ -11,14 +11,28 @@ namespace {
 constexpr size_t kDataBytesMax = 1024 * 1024;
 constexpr std::string_view kImmutable = "field is immutable when `immutable` is set";
 
+size_t decoded_bytes(std::string_view base64) {
+  size_t padding = base64.ends_with("==") ? 2 : base64.ends_with('=') ? 1 : 0;
+  return base64.size() / 4 * 3 - padding;
+}
+
+// Returns the size of all values in bytes. Keys do not count.
 size_t check_keys(Findings& out, const std::string& path, const json::object& data, bool encoded) {
   size_t bytes = 0;
   for (const auto& pair : data) {
     out.invalid_all(entry(path, pair.key()), pair.key(), config_key_problems(pair.key()));
-    size_t size = pair.value().is_string() ? pair.value().get_string().size() : 0;
-    bytes += pair.key().size() + (encoded ? size / 4 * 3 : size);
+    std::string_view value = pair.value().is_string() ? std::string_view(pair.value().get_string()) : std::string_view();
+    bytes += encoded ? decoded_bytes(value) : value.size();
   }
   return bytes;
+}
+
+// As Go names it; "" for what can be read as a map.
+std::string_view kind_of_no_map(const json::value& value) {
+  if (value.is_array()) return "array";
+  if (value.is_string()) return "string";
+  if (value.is_bool()) return "bool";
+  return value.is_number() ? "number" : "";
 }
 
 void check_config_map(const json::value& value, const std::string&, Findings& out) {
@@ -36,8 +50,13 @@ void check_json_key(Findings& out, const json::object& data, std::string_view ke
   const json::value* found = data.if_contains(key);
   std::string path = entry("data", key);
   if (!found || !found->is_string()) return out.required(path);
+  constexpr std::string_view kRedacted = "<secret contents redacted>";
   auto bytes = base64_decode(found->get_string());
-  if (!bytes || !parse_json(*bytes)) out.invalid(path, "<secret contents redacted>", "invalid JSON");
+  Result<json::value> map = bytes ? parse_json(*bytes) : Result<json::value>(bytes.take_error());
+  if (!map) return out.invalid(path, kRedacted, "invalid JSON");
+  if (std::string_view kind = kind_of_no_map(*map); !kind.empty())
+    out.invalid(path, kRedacted,
+                "json: cannot unmarshal " + std::string(kind) + " into Go value of type map[string]interface {}");
 }
 
 void check_secret(const json::value& value, const std::string&, Findings& out) {
@@ -55,7 +74,8 @@ void check_secret(const json::value& value, const std::string&, Findings& out) {
   } else if (type == "kubernetes.io/dockercfg") {
     check_json_key(out, secret.data(), ".dockercfg");
   } else if (type == "kubernetes.io/ssh-auth") {
-    need("ssh-privatekey");
+    const json::value* key = secret.data().if_contains("ssh-privatekey");
+    if (!key || !key->is_string() || key->get_string().empty()) out.required(entry("data", "ssh-privatekey"));
   } else if (type == "kubernetes.io/basic-auth") {
     if (secret.data().contains("username") || secret.data().contains("password")) return;
     need("username");

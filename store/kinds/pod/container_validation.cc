@@ -54,8 +54,14 @@ void check_field_ref(const json::value& value, const std::string& path, Findings
       "status.hostIPs", "status.podIP",       "status.podIPs", "metadata.labels", "metadata.annotations"};
   std::string_view field = view::ObjectFieldSelector(value).field_path();
   if (field.empty()) return;
-  bool keyed = field.ends_with("']") && (field.starts_with("metadata.labels['") || field.starts_with("metadata.annotations['"));
-  if (keyed || std::find(std::begin(kPaths), std::end(kPaths), field) != std::end(kPaths)) return;
+  bool of_labels = field.starts_with("metadata.labels['"), of_annotations = field.starts_with("metadata.annotations['");
+  size_t key_at = field.find("['") + 2;
+  if ((of_labels || of_annotations) && field.size() >= key_at + 2 && field.ends_with("']")) {
+    std::string key(field.substr(key_at, field.size() - 2 - key_at));
+    if (of_annotations) key = to_lower(key);
+    return out.invalid_all(path, key, qualified_name_problems(key));
+  }
+  if (std::find(std::begin(kPaths), std::end(kPaths), field) != std::end(kPaths)) return;
   out.invalid(sub(path, "fieldPath"), field, "error converting fieldPath: field label not supported: " + std::string(field));
 }
 
@@ -110,8 +116,11 @@ void check_env(const json::value& value, const std::string& path, Findings& out)
   }
   if (sources > 1) out.invalid(at, "", "may not have more than one field specified at a time");
   view::EnvVarSource from = env.value_from();
-  if (from.has_config_map_key_ref() && from.config_map_key_ref().name().empty()) out.required(sub(at, "configMapKeyRef.name"));
-  if (from.has_secret_key_ref() && from.secret_key_ref().name().empty()) out.required(sub(at, "secretKeyRef.name"));
+  auto check_name = [&](std::string_view field, std::string_view name) {
+    out.invalid_all(sub(sub(at, field), "name"), name, dns_subdomain_problems(name));
+  };
+  if (from.has_config_map_key_ref()) check_name("configMapKeyRef", from.config_map_key_ref().name());
+  if (from.has_secret_key_ref()) check_name("secretKeyRef", from.secret_key_ref().name());
   // Only for a volume: all labels or annotations at once.
   std::string_view field = get_string(from.raw(), "fieldRef.fieldPath");
   if (field == "metadata.labels" || field == "metadata.annotations") {
@@ -162,8 +171,14 @@ void check_env_from(const json::value& value, const std::string& path, Findings&
   size_t given = size_t(source.has_config_map_ref()) + size_t(source.has_secret_ref());
   if (given == 0) out.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`");
   if (given > 1) out.invalid(path, "", "may not have more than one field specified at a time");
-  if (source.has_config_map_ref() && source.config_map_ref().name().empty()) out.required(sub(path, "configMapRef.name"));
-  if (source.has_secret_ref() && source.secret_ref().name().empty()) out.required(sub(path, "secretRef.name"));
+  auto check_name = [&](std::string_view field, std::string_view name) {
+    if (name.empty()) return out.required(sub(sub(path, field), "name"));
+    std::string whole(name);
+    if (whole.size() > 1 && whole.ends_with('-')) whole.back() = 'a';  // Kubernetes checks it as the prefix of a name
+    out.invalid_all(sub(sub(path, field), "name"), name, dns_subdomain_problems(whole));
+  };
+  if (source.has_config_map_ref()) check_name("configMapRef", source.config_map_ref().name());
+  if (source.has_secret_ref()) check_name("secretRef", source.secret_ref().name());
 }
 
 void check_handler(const json::value& value, const std::string& path, Findings& out) {
@@ -303,9 +318,6 @@ void check_container(const json::value& value, const std::string& path, Findings
   view::Container container(value);
   if (!container.name().empty()) out.invalid_all(sub(path, "name"), container.name(), dns_label_problems(container.name()));
   if (container.image().empty()) out.required(sub(path, "image"));
-  else if (trim(container.image()) != container.image()) {
-    out.invalid(sub(path, "image"), container.image(), "must not have leading or trailing whitespace");
-  }
   check_probes(container, path, out);
   check_restart_rules(value, path, out);
   std::set<std::string_view> ports;

@@ -174,6 +174,30 @@ void check_claims(const json::value& spec, const std::string& path, Findings& ou
   }
 }
 
+// What a container uses of the pod's claims: a whole claim or some of its requests.
+void check_used_claims(const json::value& container, const std::set<std::string_view>& claims, const std::string& path,
+                       Findings& out) {
+  const json::array& used = get_array(container, "resources.claims");
+  std::set<std::string> seen;               // "claim" and "claim/request"
+  std::set<std::string_view> seen_in_part;  // claims with a request
+  for (size_t i = 0; i < used.size(); ++i) {
+    std::string at = item(sub(path, "resources.claims"), i);
+    std::string_view name = get_string(used[i], "name"), request = get_string(used[i], "request");
+    if (name.empty()) {
+      out.required(at);
+      continue;
+    }
+    if (!request.empty()) out.invalid_all(sub(at, "request"), request, dns_label_problems(request));
+    std::string key = std::string(name) + (request.empty() ? "" : "/" + std::string(request));
+    if (seen.contains(std::string(name))) out.duplicate(at, name);
+    else if (seen.contains(key)) out.duplicate(at, key);
+    else if (request.empty() && seen_in_part.contains(name)) out.duplicate(at, name);
+    seen.insert(std::move(key));
+    if (!request.empty()) seen_in_part.insert(name);
+    if (!claims.contains(name)) out.not_found(at, name);
+  }
+}
+
 std::optional<Quantity> amount_in(const json::value& owner, std::string_view list, std::string_view name) {
   const json::value* found = get_object(owner, sub("resources", list)).if_contains(name);
   auto amount = found ? Quantity::from_json(*found) : Quantity();
@@ -292,6 +316,7 @@ void check_surroundings(const json::value& spec, const std::string& path, Findin
   check_system(spec, path, out);
   check_pod_resources(spec, path, out);
   PodVolumes volumes = volumes_of(spec);
+  const std::set<std::string_view> claims = names_in(get_array(spec, "resourceClaims"), "name");
   std::set<std::string_view> others;
   for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
     const json::array& containers = get_array(spec, list);
@@ -299,6 +324,7 @@ void check_surroundings(const json::value& spec, const std::string& path, Findin
       std::string at = item(sub(path, list), i);
       check_devices(volumes, containers[i], at, out);
       check_propagation(containers[i], at, out);
+      check_used_claims(containers[i], claims, at, out);
       if (list == "ephemeralContainers") {
         check_debug_container(containers[i], others, at, out);
         continue;

@@ -3,6 +3,7 @@
 // Source: core/v1 API reference, Affinity and TopologySpreadConstraint.
 #include <map>
 #include <set>
+#include <vector>
 
 #include "store/kinds/pod/pod_kinds.h"
 #include "store/kinds/pod/pod_validation.h"
@@ -14,10 +15,40 @@ std::string_view text_of(const json::value& value) {
   return value.is_string() ? std::string_view(value.get_string()) : std::string_view();
 }
 
+// Calls `visit` for each value of the selector's requirements that no label can have, with its path.
+template <typename Visit>
+void each_impossible_value(const json::value& selector, const std::string& path, Visit visit) {
+  const json::array& terms = get_array(selector, "nodeSelectorTerms");
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const json::array& requirements = get_array(terms[i], "matchExpressions");
+    for (size_t j = 0; j < requirements.size(); ++j) {
+      const json::array& values = get_array(requirements[j], "values");
+      for (size_t k = 0; k < values.size(); ++k) {
+        std::vector<std::string> problems = label_value_problems(text_of(values[k]));
+        if (problems.empty()) continue;
+        std::string at = item(sub(item(sub(path, "nodeSelectorTerms"), i), "matchExpressions"), j);
+        visit(text_of(values[k]), item(sub(at, "values"), k), problems);
+      }
+    }
+  }
+}
+
+// An object that has such values already, because they were allowed once, may keep them.
+bool had_impossible_values(const json::value* old, const std::string& path) {
+  const json::value* before = old ? find(*old, path) : nullptr;
+  bool had = false;
+  if (before) each_impossible_value(*before, "", [&](auto&&...) { had = true; });
+  return had;
+}
+
 void check_node_selector(const json::value& selector, const std::string& path, Findings& out) {
   if (get_array(selector, "nodeSelectorTerms").empty()) {
     out.required(sub(path, "nodeSelectorTerms"), "must have at least one node selector term");
   }
+  if (had_impossible_values(out.old(), path)) return;
+  each_impossible_value(selector, path, [&](std::string_view value, const std::string& at, const auto& problems) {
+    out.invalid_all(at, value, problems);
+  });
 }
 
 // The only selectable field of a node is its name.
@@ -80,6 +111,7 @@ void check_affinity_term(const json::value& term, const std::string& path, Findi
   for (const json::value& ns : namespaces) out.invalid_all(sub(path, "namespace"), text_of(ns), dns_label_problems(text_of(ns)));
   check_label_keys(term, "matchLabelKeys", path, out);
   check_label_keys(term, "mismatchLabelKeys", path, out);
+  check_keys_are_new(term, path, out);
   const json::array &match = get_array(term, "matchLabelKeys"), &mismatch = get_array(term, "mismatchLabelKeys");
   std::set<std::string_view> mismatched;
   for (const json::value& key : mismatch) mismatched.insert(text_of(key));
@@ -106,7 +138,6 @@ void check_spread(const json::value& constraint, const std::string& path, Findin
   }
   check_label_keys(constraint, "matchLabelKeys", path, out);
   check_keys_are_new(constraint, path, out);
-  check_keys_are_new(term, path, out);
 }
 
 constexpr NamedValidationRule kPlacementChecks[] = {

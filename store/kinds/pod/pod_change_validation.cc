@@ -89,9 +89,21 @@ void check_pod_annotations(const json::value& pod, Findings& out) {
     out.invalid(entry("metadata.annotations", kMirror), mirror->get_string(),
                 "must set spec.nodeName if mirror pod annotation is set");
   }
+  check_profile_annotations(pod, out);
 }
 
 }  // namespace
+
+void check_images(const json::value& pod, Findings& out) {
+  for (std::string_view list : {"spec.initContainers", "spec.containers", "spec.ephemeralContainers"}) {
+    const json::array& containers = get_array(pod, list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      std::string_view image = get_string(containers[i], "image");
+      if (trim(image).size() != image.size())
+        out.invalid(sub(item(std::string(list), i), "image"), image, "must not have leading or trailing whitespace");
+    }
+  }
+}
 
 void check_pod_create(const json::value& pod, Findings& out) {
   if (!get_array(pod, "spec.ephemeralContainers").empty()) out.forbidden("spec.ephemeralContainers", "cannot be set on create");
@@ -99,6 +111,8 @@ void check_pod_create(const json::value& pod, Findings& out) {
     out.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared");
   }
   check_pod_annotations(pod, out);
+  check_profiles_agree(pod, out);
+  check_images(pod, out);
   if (!get_string(pod, "spec.serviceAccountName").empty()) return;
   const json::array& volumes = get_array(pod, "spec.volumes");
   for (size_t i = 0; i < volumes.size(); ++i) {
@@ -140,6 +154,8 @@ void check_pod_status(const json::value& now, const json::value& before, Finding
   if (!nominated.empty() && nominated != get_string(before, "status.nominatedNodeName")) {
     out.invalid_all("status.nominatedNodeName", nominated, dns_subdomain_problems(nominated));
   }
+  if (const json::value* qos = find(before, "status.qosClass"); qos && !get_string(before, "status.qosClass").empty())
+    check_immutable(out, "status.qosClass", find(now, "status.qosClass"), qos);
   std::string_view policy = get_string(before, "spec.restartPolicy");
   check_ends(now, before, "containerStatuses", policy, out);
   check_ends(now, before, "initContainerStatuses", policy, out);
@@ -154,8 +170,6 @@ void check_pod_status(const json::value& now, const json::value& before, Finding
 
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out) {
   std::set<std::string_view> olds;
-  if (const json::value* qos = find(before, "status.qosClass"); qos && !get_string(before, "status.qosClass").empty())
-    check_immutable(out, "status.qosClass", find(now, "status.qosClass"), qos);
   for (const json::value& gate : get_array(before, "spec.schedulingGates")) olds.insert(get_string(gate, "name"));
   const json::array& news = get_array(now, "spec.schedulingGates");
   for (size_t i = 0; i < news.size(); ++i) {

@@ -20,7 +20,7 @@ constexpr KindRules kPodKinds[] = {
 extern const KindFamily pod_family;
 const KindFamily pod_family{
     .defaults = {pod_defaults},
-    .validation = {pod_rules, placement_rules, container_rules, volume_rules},
+    .validation = {pod_rules, placement_rules, container_rules, volume_rules, template_rules},
     .cells = {pod_cells},
     .kinds = kPodKinds,
 };

@@ -12,6 +12,7 @@ std::span<const NamedValidationRule> pod_rules();
 std::span<const NamedValidationRule> placement_rules();
 std::span<const NamedValidationRule> container_rules();
 std::span<const NamedValidationRule> volume_rules();
+std::span<const NamedValidationRule> template_rules();
 std::span<const NamedCellRule> pod_cells();
 
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);

@@ -78,7 +78,7 @@ void check_host_ports(view::PodSpec spec, const std::string& path, Findings& out
     for (size_t i = 0; i < container.ports().size(); ++i) {
       view::ContainerPort port = container.ports()[i];
       std::string here = item(sub(at, "ports"), i);
-      if (spec.host_network() && port.host_port() && port.host_port() != port.container_port()) {
+      if (list == "containers" && spec.host_network() && port.host_port() && port.host_port() != port.container_port()) {
         out.invalid(sub(here, "hostPort"), port.host_port(), "must match `containerPort` when `hostNetwork` is true");
       }
       if (!port.host_port()) continue;
@@ -199,7 +199,6 @@ void check_pod_spec(const json::value& value, const std::string& path, Findings&
   check_container_resources(out, sub(path, "overhead.limits"), spec.overhead());
   if (spec.has_active_deadline_seconds())
     out.between(sub(path, "activeDeadlineSeconds"), spec.active_deadline_seconds(), 1, kIdMax);
-  out.not_negative(sub(path, "terminationGracePeriodSeconds"), spec.termination_grace_period_seconds());
   check_labels(out, sub(path, "nodeSelector"), spec.node_selector());
   for (auto [name, text] : {std::pair{"hostname", spec.hostname()}, std::pair{"subdomain", spec.subdomain()}}) {
     if (!text.empty()) out.invalid_all(sub(path, name), text, dns_label_problems(text));
@@ -313,6 +312,19 @@ void keep_amounts(json::value& container, const json::value& old) {
   else container.get_object().erase("resizePolicy");
 }
 
+// Gives `spec` the node affinity of `old`. An affinity that was added for it alone goes.
+void restore_node_affinity(json::object& spec, const json::object& old) {
+  const json::value* before = old.if_contains("affinity");
+  const json::value* wanted = before ? find(*before, "nodeAffinity") : nullptr;
+  json::value* affinity = spec.if_contains("affinity");
+  if (wanted && !affinity) affinity = &(spec["affinity"] = json::object());
+  json::object* parts = affinity ? affinity->if_object() : nullptr;
+  if (!parts) return;
+  if (wanted) (*parts)["nodeAffinity"] = *wanted;
+  else parts->erase("nodeAffinity");
+  if (parts->empty() && !before) spec.erase("affinity");
+}
+
 // `now` with all mutable fields reset to `before`: any remaining difference is an error.
 json::value without_what_may_change(const json::value& now, const json::value& before, std::string_view subresource) {
   json::value munged = now;
@@ -324,7 +336,10 @@ json::value without_what_may_change(const json::value& now, const json::value& b
   };
   for (std::string_view field : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) restore(field);
   if (subresource == "ephemeralcontainers") restore("ephemeralContainers");
-  if (!get_array(before, "schedulingGates").empty()) restore("nodeSelector");
+  if (!get_array(before, "schedulingGates").empty()) {
+    restore("nodeSelector");
+    restore_node_affinity(spec, old);
+  }
   if (subresource == "binding") restore("nodeName");
   if (get_int(before, "terminationGracePeriodSeconds") < 0 && get_int(now, "terminationGracePeriodSeconds") == 1) {
     restore("terminationGracePeriodSeconds");
@@ -367,6 +382,31 @@ void check_node_selector_grows(const json::value& now, const json::value& before
   }
 }
 
+bool begins_with(const json::array& now, const json::array& before) {
+  return now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin());
+}
+
+// Requirements are added at the end. A term without any selects no node, so it stays so.
+bool term_only_grows(const json::value& now, const json::value& before) {
+  const json::array &labels = get_array(before, "matchExpressions"), &fields = get_array(before, "matchFields");
+  const json::array &new_labels = get_array(now, "matchExpressions"), &new_fields = get_array(now, "matchFields");
+  if (labels.empty() && fields.empty() && !(new_labels.empty() && new_fields.empty())) return false;
+  return begins_with(new_labels, labels) && begins_with(new_fields, fields);
+}
+
+// What a gated pod requires of its node may get stricter. A pod that requires nothing may get any requirement, and preferences
+// may change. Source: KEP-3838.
+void check_node_affinity_grows(const json::value& now, const json::value& before, Findings& out) {
+  const std::string path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+  const std::string_view inside = std::string_view(path).substr(std::string_view("spec.").size());
+  const json::array &terms = get_array(now, inside), &olds = get_array(before, inside);
+  if (!olds.empty() && olds.size() != terms.size())
+    return out.invalid_json(path, terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+  for (size_t i = 0; i < olds.size(); ++i)
+    if (!term_only_grows(terms[i], olds[i]))
+      out.invalid_json(item(path, i), terms[i], "only additions are allowed (no mutations or deletions)");
+}
+
 void check_tolerations_only_grow(const json::value& now, const json::value& before, Findings& out) {
   auto without_seconds = [](json::value toleration) {
     if (json::object* object = toleration.if_object()) object->erase("tolerationSeconds");
@@ -387,6 +427,7 @@ std::span<const NamedValidationRule> pod_rules() { return kPodChecks; }
 
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out) {
   check_pod_annotations_update(now, before, out);
+  check_images(now, out);
   const json::value* spec = find(now, "spec");
   const json::value* old = find(before, "spec");
   if (!spec || !old || !spec->is_object() || !old->is_object() || *spec == *old) return;
@@ -408,7 +449,10 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   check_gates_only_go(now, before, out);
   check_pod_subresource(now, before, subresource, out);
   if (subresource == "resize") check_resize(now, before, out);
-  if (!get_array(*old, "schedulingGates").empty()) check_node_selector_grows(*spec, *old, out);
+  if (!get_array(*old, "schedulingGates").empty()) {
+    check_node_selector_grows(*spec, *old, out);
+    check_node_affinity_grows(*spec, *old, out);
+  }
   std::vector<std::string> changed = differing_fields(without_what_may_change(*spec, *old, subresource), *old);
   if (!changed.empty() && subresource == "resize")
     out.forbidden("spec", "only cpu and memory resources are mutable\nchanged: " + join(changed, ", "));

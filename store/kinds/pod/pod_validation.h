@@ -14,9 +14,16 @@ namespace coracle::schema {
 void check_placement(const json::value& spec, const std::string& path, Findings& out);
 void check_surroundings(const json::value& spec, const std::string& path, Findings& out);
 
+// What a pod's annotations from before fields of the same meaning say: their format, and on create that they agree with the
+// fields (pod_template_validation.cc).
+void check_profile_annotations(const json::value& pod, Findings& out);
+void check_profiles_agree(const json::value& pod, Findings& out);
+
 // Of an update (pod_change_validation.cc).
 void check_pod_annotations_update(const json::value& now, const json::value& before, Findings& out);
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out);
+// Of a pod itself; templates may say what their pods may not.
+void check_images(const json::value& pod, Findings& out);
 void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 
 }  // namespace coracle::schema

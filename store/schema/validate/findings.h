@@ -15,6 +15,10 @@ namespace coracle::schema {
 
 class Findings {
  public:
+  // `old`: the object before an update, for rules that were loosened or tightened; nullptr on create.
+  explicit Findings(const json::value* old = nullptr) : old_(old) {}
+  const json::value* old() const { return old_; }
+
   void add(Cause cause);
   void required(const std::string& path, std::string_view detail = {});
   void invalid_json(const std::string& path, const json::value& value, std::string_view detail);
@@ -39,6 +43,7 @@ class Findings {
   std::vector<Cause> take() { return std::move(causes_); }
 
  private:
+  const json::value* old_;
   std::vector<Cause> causes_;
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/base/text.h"
 #include "store/object/patch.h"
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
@@ -159,6 +160,94 @@ const InvalidRow kInvalid[] = {
     {"pods", R"({"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}}}})",
      "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be "
      "empty"},
+    {"pods",
+     R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"NotIn","values":["v","a b"]}]}]}}}}})",
+     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values["
+     "1]: Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+     "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+     "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"},
+    {"pods",
+     R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway","matchLabelKeys":["j","k"],"labelSelector":{"matchLabels":{"k":"v"},"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}}]}})",
+     "spec.topologySpreadConstraints[0][1]: Invalid value: \"k\": exists in both matchLabelKeys and labelSelector"},
+    {"pods",
+     R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z","matchLabelKeys":["k"],"labelSelector":{"matchExpressions":[{"key":"k","operator":"Exists"},{"key":"k","operator":"In","values":["v"]}]}}]}}}})",
+     "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0][0]: Invalid value: \"k\": exists in both "
+     "matchLabelKeys and labelSelector"},
+    {"pods",
+     R"({"spec":{"terminationGracePeriodSeconds":-1,"containers":[{"name":"c","image":"i","livenessProbe":{"terminationGracePeriodSeconds":-1,"tcpSocket":{"port":1}}}]}})",
+     "spec.containers[0].livenessProbe.terminationGracePeriodSeconds: Invalid value: -1: must be greater than 0"},
+    {"pods", R"({"spec":{"containers":[{"name":"c","image":" i"}]}})",
+     "spec.containers[0].image: Invalid value: \" i\": must not have leading or trailing whitespace"},
+    {"pods", R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/d":"unconfined"}}})",
+     "metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]: Invalid value: \"d\": container not found"},
+    {"pods", R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"none"}}})",
+     "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: Invalid value: \"none\": invalid AppArmor profile "
+     "name: \"none\""},
+    {"pods",
+     R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"localhost/a"}},"spec":{"securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"b"}}}})",
+     "spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field "
+     "must match"},
+    {"pods",
+     R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"unconfined"}},"spec":{"containers":[{"name":"c","image":"i","securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}}}]}})",
+     "spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match"},
+    {"pods", R"({"metadata":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"mine"}}})",
+     "metadata.annotations.seccomp.security.alpha.kubernetes.io/pod: Invalid value: \"mine\": must be a valid seccomp profile"},
+    {"pods", R"({"metadata":{"annotations":{"container.seccomp.security.alpha.kubernetes.io/c":"localhost/../x"}}})",
+     "metadata.annotations.container.seccomp.security.alpha.kubernetes.io/c: Invalid value: \"../x\": must not contain '..'"},
+    {"pods",
+     R"({"metadata":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined"}},"spec":{"securityContext":{"seccompProfile":{"type":"RuntimeDefault"}}}})",
+     "spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field must match"},
+    {"deployments.apps",
+     R"({"spec":{"template":{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"unconfined"}},"spec":{"securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}}}}}})",
+     "spec.template.spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field "
+     "must "
+     "match"},
+    {"deployments.apps",
+     R"({"spec":{"template":{"metadata":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"localhost//x"}}}}})",
+     "spec.template.annotations.seccomp.security.alpha.kubernetes.io/pod: Invalid value: \"/x\": must be a relative path"},
+    {"deployments.apps", R"({"spec":{"template":{"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}}}})",
+     "spec.template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template"},
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"E","valueFrom":{"configMapKeyRef":{"name":"A","key":"k"}}}]}]}})",
+     "spec.containers[0].env[0].valueFrom.configMapKeyRef.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must "
+     "consist of lower case "
+     "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+     "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"E","valueFrom":{"secretKeyRef":{"key":"k"}}}]}]}})",
+     "spec.containers[0].env[0].valueFrom.secretKeyRef.name: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of "
+     "lower case "
+     "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+     "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
+    {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","envFrom":[{"secretRef":{"name":"A"}}]}]}})",
+     "spec.containers[0].envFrom[0].secretRef.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower "
+     "case "
+     "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+     "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"E","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['A B']"}}}]}]}})",
+     "spec.containers[0].env[0].valueFrom.fieldRef: Invalid value: \"a b\": name part must consist of alphanumeric characters, "
+     "'-', "
+     "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
+     "for "
+     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"E","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels[']"}}}]}]}})",
+     "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"metadata.labels[']\": error converting fieldPath: "
+     "field "
+     "label not supported: metadata.labels[']"},
+    {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"claims":[{"name":"r"}]}}]}})",
+     "spec.containers[0].resources.claims[0]: Not found: \"r\""},
+    {"pods",
+     R"({"spec":{"resourceClaims":[{"name":"r","resourceClaimName":"x"}],"containers":[{"name":"c","image":"i","resources":{"claims":[{"name":"r","request":"a"},{"name":"r"}]}}]}})",
+     "spec.containers[0].resources.claims[1]: Duplicate value: \"r\""},
+    {"secrets", R"({"type":"kubernetes.io/ssh-auth","data":{"ssh-privatekey":""}})", "data[ssh-privatekey]: Required value"},
+    {"secrets", R"({"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"W10="}})",
+     "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": json: cannot unmarshal array into Go value of type "
+     "map[string]interface {}"},
+    {"secrets", R"({"type":"kubernetes.io/dockercfg","data":{".dockercfg":"MQ=="}})",
+     "data[.dockercfg]: Invalid value: \"<secret contents redacted>\": json: cannot unmarshal number into Go value of type "
+     "map[string]interface {}"},
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"},{"name":"a/b"}]}})",
      "spec.schedulingGates[1]: Duplicate value: \"a/b\""},
     {"pods", R"({"spec":{"nodeName":"n","schedulingGates":[{"name":"a/b"}]}})",
@@ -860,6 +949,20 @@ const ValidRow kAccepted[] = {
      R"({"spec":{"volumes":[{"name":"v","image":{"reference":"i"}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/a","subPath":"b"}]}]}})"},
     {"deployments.apps", R"({"spec":{"template":{"spec":{"volumes":[{"name":"v","image":{"pullPolicy":"Always"}}]}}}})"},
     {"services", R"({"spec":{"trafficDistribution":"PreferSameNode"}})"},
+    {"pods", R"({"spec":{"terminationGracePeriodSeconds":-1}})"},
+    {"deployments.apps", R"({"spec":{"template":{"spec":{"terminationGracePeriodSeconds":-9223372036854775808}}}})"},
+    // A key that the server itself has added to the selector, and one in a template, where it adds none.
+    {"pods",
+     R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway","matchLabelKeys":["k"],"labelSelector":{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}}]}})"},
+    {"deployments.apps",
+     R"({"spec":{"template":{"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway","matchLabelKeys":["k"],"labelSelector":{"matchLabels":{"k":"v"}}}]}}}})"},
+    {"pods",
+     R"({"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":{"matchExpressions":[{"key":"k","operator":"In","values":["-v"]}]}}]}}}})"},
+    {"deployments.apps", R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":" i "}]}}}})"},
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","envFrom":[{"secretRef":{"name":"a-"}}],"env":[{"name":"E","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['a.b/C']"}}}]}]}})"},
+    {"deployments.apps",
+     R"({"spec":{"template":{"spec":{"hostNetwork":true,"initContainers":[{"name":"b","image":"i","ports":[{"containerPort":1,"hostPort":2}]}]}}}})"},
 };
 
 TEST(Invalid, what_kubernetes_accepts_is_valid) {
@@ -867,6 +970,20 @@ TEST(Invalid, what_kubernetes_accepts_is_valid) {
     std::vector<Cause> causes = validate_create(info_by_resource(row.kind), made(row.kind, row.patch));
     EXPECT_TRUE(causes.empty()) << row.kind << " " << row.patch << ": " << causes.front().field << ": " << causes.front().message;
   }
+}
+
+// Keys do not count, and of a Secret its decoded bytes do.
+TEST(Invalid, a_mebibyte_of_values_is_not_too_much) {
+  constexpr size_t kMost = 1 << 20;
+  for (std::string kind : {"configmaps", "secrets"})
+    for (size_t more : {0, 1}) {
+      json::value object = made(kind, "{}");
+      std::string text(kMost + more, 'a');
+      make(object, "data") = json::object{{"a-key", kind == "secrets" ? base64_encode(text) : text}};
+      std::vector<Cause> causes = validate_create(info_by_resource(kind), object);
+      EXPECT_EQ(causes.size(), more) << kind;
+      for (const Cause& cause : causes) EXPECT_EQ(cause.reason, "FieldValueTooLong");
+    }
 }
 
 TEST(Invalid, each_kind_says_what_is_wrong_where_and_why) {
@@ -910,6 +1027,66 @@ const Change kChanges[] = {
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", R"({"spec":{"schedulingGates":[]}})", "", ""},
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})",
      R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})", "", ""},
+    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     "", ""},
+    {"pods",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]},{"key":"l","operator":"Exists"}]}]}}}}})",
+     "", ""},
+    {"pods",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]},"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":{"matchExpressions":[{"key":"l","operator":"Exists"}]}}]}}}})",
+     "", ""},
+    {"pods",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"l","operator":"Exists"}]}]}}}}})",
+     "",
+     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: Invalid value: "
+     "{\"matchExpressions\":[{\"key\":\"l\",\"operator\":\"Exists\"}]}: only additions are allowed (no mutations or deletions)"},
+    {"pods",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]},{"matchExpressions":[{"key":"l","operator":"Exists"}]}]}}}}})",
+     "",
+     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Invalid value: "
+     "[{\"matchExpressions\":[{\"key\":\"k\",\"operator\":\"In\",\"values\":[\"v\"]}]},{\"matchExpressions\":[{\"key\":\"l\","
+     "\"operator\":"
+     "\"Exists\"}]}]: no additions/deletions to non-empty NodeSelectorTerms list are allowed"},
+    {"pods",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":null}})", "",
+     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Invalid value: []: no "
+     "additions/deletions to non-empty NodeSelectorTerms list are allowed"},
+    {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})",
+     R"({"spec":{"schedulingGates":[{"name":"a/b"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}},"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"}]}}}})",
+     "",
+     "spec: Forbidden: pod updates may not change fields other than "
+     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec."
+     "activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
+     "(allow "
+     "it to be set to 1 if it was previously negative)\nchanged: spec.affinity"},
+    {"pods", R"({"spec":{}})",
+     R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}]}}}}})",
+     "",
+     "spec: Forbidden: pod updates may not change fields other than "
+     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec."
+     "activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
+     "(allow "
+     "it to be set to 1 if it was previously negative)\nchanged: spec.affinity"},
+    // What was allowed once stays; what is new is held to the rules.
+    {"pods",
+     R"({"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["a b"]}]}]}}}}})",
+     R"({"metadata":{"labels":{"c":"d"}},"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["a b"]}]}]}}}}})",
+     "", ""},
+    {"deployments.apps",
+     R"({"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["a b"]}]}]}}}}}}})",
+     R"({"spec":{"replicas":2,"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["a b"]}]}]}}}}}}})",
+     "", ""},
+    {"pods", R"({"spec":{"terminationGracePeriodSeconds":-1}})", R"({"spec":{"terminationGracePeriodSeconds":1}})", "", ""},
+    {"pods", R"({"spec":{"terminationGracePeriodSeconds":-1}})",
+     R"({"metadata":{"labels":{"c":"d"}},"spec":{"terminationGracePeriodSeconds":-1}})", "", ""},
+    {"pods", "{}", R"({"spec":{"containers":[{"name":"c","image":"i "}]}})", "",
+     "spec.containers[0].image: Invalid value: \"i \": must not have leading or trailing whitespace"},
     {"pods", "{}", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", "",
      "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a/b'"},
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})",
