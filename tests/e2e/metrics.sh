@@ -1,10 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The usage of pods and nodes, measured by the live daemon for real containers: metrics.k8s.io as clients see it, top with kubectl
-# 1.20, 1.32, 1.36 and coraclectl, and an autoscaler that scales a busy Deployment up and an idle one down.
+# 1.20, 1.32, 1.36 and coraclectl, and an autoscaler that scales a busy Deployment up and an idle one down. And the size and cost of
+# /metrics, of the fresh machine and at the end: the cost is processor time of the daemon, which other tests hardly change.
 # for: daemon/node/meter daemon/node/metrics daemon/api/metrics daemon/controller/autoscaler/horizontal_autoscaler runtime/cgroup/stats ctl/top
 . "$(dirname "$0")/lib.sh"
 start_machine
+
+# scrapes WHEN KILOBYTES MILLISECONDS: limits of the size of /metrics, and of the daemon's processor time for one answer
+cpu_ticks() { sed 's/.*) //' "/proc/$daemon_pid/stat" | { read -r -a fields; echo $((fields[11] + fields[12])); }; }
+scrapes() {
+  local bytes before after count=100 i cost_us
+  bytes=$(c get --raw /metrics | wc -c)
+  before=$(cpu_ticks)
+  for ((i = 0; i < count; i++)); do c get --raw /metrics; done >/dev/null
+  after=$(cpu_ticks)
+  # A handshake each time is not part of the bar, but of what is measured. 10 ms for a tick, and a hundred of scrapes.
+  cost_us=$(((after - before) * 1000000 / $(getconf CLK_TCK) / count))
+  echo "bench: $1: /metrics is $bytes bytes (bar $2 KB), and takes $cost_us us of the daemon's processor time with its connection (bar $3 ms)"
+  check "$1: /metrics is not too large" [ "$bytes" -gt 10000 -a "$bytes" -le $(($2 * 1000)) ]
+  check "$1: and is cheap" [ "$cost_us" -le $(($3 * 1000)) ]
+}
+scrapes "the fresh machine" 200 5
 
 raw() { c get --raw "/apis/metrics.k8s.io/v1beta1/$1"; }
 
@@ -121,5 +138,17 @@ check "a metric that nobody serves is told" until_true 40 eval '[ "$(condition l
 soon expect_match "in Kubernetes' words" 'unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API' c get events
 c delete deployment busy >/dev/null
 check "a target that is gone is told" until_true 40 eval '[ "$(condition busy AbleToScale)" = FailedGetScale ]'
+
+# Each client, resource, verb and answer once more, since that is what the number of series depends on.
+use_everything() {
+  local resource
+  for resource in $(c api-resources -o name --verbs=list); do
+    c get "$resource" -A; c get "$resource" -o json; c get "$resource" none; c get "$resource" -l a=b --limit=1 -A
+    in_ns timeout 1 "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" get "$resource" -A --watch-only --request-timeout=100ms
+    c delete "$resource" none; c label "$resource" none a=b; c patch "$resource" none -p '{}'; c create -f - <<<"{kind: $resource}"
+  done
+}
+use_everything >/dev/null 2>&1
+scrapes "the used machine" 500 20
 
 echo "1..$test_number"
