@@ -45,6 +45,9 @@ namespace coracle::engine {
 enum class Durability : uint8_t { durable, soft, lazy, passing };
 
 constexpr size_t kObjectOverhead = 512;  // approximate bytes of an object beside its text
+// Of one object: as large as a body may be. The defaults and managedFields of a body of many small items are three times as large
+// as it is, and every later request, watch and component has to do with them. etcd takes half as much.
+constexpr size_t kObjectBytesMax = 3u << 20;
 
 struct Usage {
   size_t bytes = 0;      // of all objects
@@ -190,9 +193,9 @@ class Engine {
   bool await(Revision revision, std::chrono::steady_clock::time_point deadline) const;
   Revision compacted() const;  // the oldest revision that a watch can start after
 
-  // Writes. Errors beside those of `expected`: internal, worded as etcd's, if objects_bytes_max is reached. They return the
-  // object as stored; a removal returns the last state with the revision of the deletion. A body that equals the stored object is
-  // not written: same object, same revision, no event.
+  // Writes. Errors beside those of `expected`: internal, worded as etcd's, if objects_bytes_max is reached; too_large. They
+  // return the object as stored; a removal returns the last state with the revision of the deletion. A body that equals the
+  // stored object is not written: same object, same revision, no event.
   Result<ObjectPtr> write(Write write, Durability durability);
   // Executes all or none, in this order, each with its own revision.
   Result<std::vector<ObjectPtr>> write_all(std::vector<Write> writes, Durability durability);

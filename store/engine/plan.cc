@@ -59,12 +59,17 @@ void Plan::roll_back(const Mark& mark) {
   }
 }
 
-// Uses etcd's error text, which users search for, and adds advice. Source: etcd rpctypes, ErrGRPCNoSpace.
+// An object that is too large, or that the store has no space for. The latter with etcd's error text, which users search for, and
+// advice. Source: etcd rpctypes, ErrGRPCNoSpace.
 Result<void> Plan::take_space(const Prepared& write, const Entry& now) {
   auto size_of = [](const ObjectPtr& object) { return object ? object->text().size() + kObjectOverhead : 0; };
   Usage& usage = space_.usage;
   size_t before = size_of(now.object), after = size_of(write.body);
   size_t total = usage.bytes - std::min(usage.bytes, before) + after;
+  if (after > before && after > kObjectBytesMax && !write.beyond_limit)
+    return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(kObjectBytesMax) +
+                                      "; with its defaults and managedFields the object takes " + std::to_string(after) +
+                                      " bytes");
   if (after > before && total > usage.bytes_max && usage.bytes_max != 0 && !write.beyond_limit) {
     space_.refused = true;
     return storage_error("etcdserver: mvcc: database space exceeded: all objects together may take " +

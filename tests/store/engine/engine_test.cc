@@ -158,6 +158,21 @@ TEST_F(CountTest, loses_nothing_that_many_add) {
   EXPECT_EQ(count(), std::to_string(kLimit));
 }
 
+TEST_F(EngineTest, an_object_has_a_largest_size) {
+  const std::string most(kObjectBytesMax - 1000, 'x');
+  put("a", most);
+  auto refused = try_put("b", most + std::string(1000, 'x'), std::nullopt);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::too_large);
+  EXPECT_EQ(refused.error().text().find("Request entity too large: limit is 3145728"), 0u) << refused.error().text();
+  EXPECT_FALSE(engine().get(kConfigMap, key("b")));
+  EXPECT_FALSE(try_put("a", most + std::string(1000, 'x'), std::nullopt)) << "what is there may not grow either";
+  EXPECT_TRUE(try_put("a", most.substr(1), std::nullopt)) << "but shrink";
+  ASSERT_TRUE(engine().write({&kConfigMap, key("b"), body("b", most + most), Revision(0), true}, Durability::durable));
+  EXPECT_TRUE(try_put("b", most + most.substr(1), std::nullopt)) << "so does what is too large already";
+  EXPECT_TRUE(engine().remove(kConfigMap, key("b"), std::nullopt, Durability::durable));
+}
+
 // A store with a limit of some kilobytes.
 class FullTest : public EngineFixture {
  protected:
