@@ -9,7 +9,7 @@ that was pushed last, otherwise HEAD.
 
   a program of a suite in PROGRAM_SUITES   if ninja's graph has a path from a changed file to it
   a test that reads the source tree        always
-  an end-to-end script                     if its line "# for:" has a prefix of a changed path, or if it is changed itself
+  an end-to-end script                     if its line "# for:" has a prefix of a changed path, or if it is changed itself, or Python of it
 Nothing is built here: a program with a part that was never compiled counts as affected.
 """
 import json
@@ -75,9 +75,20 @@ def scripts_for(root, changed):
         for line in re.findall(r"^# for: (.*)$", head, re.M):
             if any(path.startswith(prefix) for prefix in line.split() for path in changed):
                 chosen.add(name[:-3])
-        if f"tests/e2e/{name}" in changed or "tests/e2e/lib.sh" in changed:
+        used = {name, "lib.sh", *python_files(folder, head)}
+        if any(f"tests/e2e/{each}" in changed for each in used):
             chosen.add(name[:-3])
     return chosen
+
+
+def python_files(folder, script):
+    """The files in Python that a script names, and those that these import."""
+    found = set(re.findall(r"[\w.]+\.py\b", script))
+    for name in list(found):
+        if os.path.exists(os.path.join(folder, name)):
+            with open(os.path.join(folder, name)) as file:
+                found |= {module + ".py" for module in re.findall(r"^(?:from|import) (\w+)", file.read(), re.M)}
+    return found
 
 
 def main():

@@ -1,184 +1,38 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Executes the attacks of hostile.sh: each one gets the right error or no response, the daemon's memory stays within limits, and a
-# well-behaved client, the witness, is served all the time. Prints TAP.
-import argparse, base64, gzip, json, os, resource, socket, ssl, struct, subprocess, tempfile, threading, time
-from tap import leave, told
+# Executes the attacks of hostile.sh: each one gets the right error or no response, the daemon's memory stays within limits and
+# comes back, and a well-behaved client, the witness, is served all the time. Prints TAP.
+#
+# The witness is to wait for less than 50 ms. Its waits do not count as far as the disk, or a process of this machine that has
+# nothing to do with the daemon, kept others waiting at the same time. But a machine on which other tests run can still be late
+# without the daemon's fault. So there are lines "bench:" for people with the 50 ms, and what fails the test is: a median during an
+# attack, or one wait in a hundred of all, which is above 50 ms and above ten times the same of an undisturbed moment of this run.
+# With --alone, on a machine with nothing else to do, any wait of 50 ms fails.
+# --full: a gigabyte of objects instead of 60 MB. The settings must allow that.
+import base64, gzip, json, os, resource, socket, ssl, struct, subprocess, threading, time
+import raw_api
+from raw_api import (APPLY_PATCH, JSON, JSON_PATCH, MAPS, MERGE_PATCH, PROTOBUF, STRATEGIC_PATCH, YAML, Witness, ask, bar, connect, judge,
+                     judge_all, lives, memory, own_memory, receive, request, send_raw, shared_memory)
+from tap import expect, leave, told
 
-parser = argparse.ArgumentParser()
-for name in ("pid", "ca", "cert", "key"):
-    parser.add_argument("--" + name, required=True)
-parser.add_argument("--port", type=int, default=6443)
-parser.add_argument("--node", default="edge")
-parser.add_argument("--node-address", default="10.55.0.2")
-parser.add_argument("--dns", default="10.96.0.10")
-parser.add_argument("--api-service", default="10.96.0.1")
-parser.add_argument("--coraclectl", help="with its kubeconfig behind a colon: what people see is looked at too")
-parser.add_argument("--requests", help="a directory with node-NAME.csr: certificate requests of system:node:NAME")
-args = parser.parse_args()
+raw_api.parser.add_argument("--node", default="edge")
+raw_api.parser.add_argument("--node-address", default="10.55.0.2")
+raw_api.parser.add_argument("--dns", default="10.96.0.10")
+raw_api.parser.add_argument("--api-service", default="10.96.0.1")
+raw_api.parser.add_argument("--coraclectl", help="with its kubeconfig behind a colon: what people see is looked at too")
+raw_api.parser.add_argument("--requests", help="a directory with node-NAME.csr: certificate requests of system:node:NAME")
+raw_api.parser.add_argument("--full", action="store_true", help="a gigabyte of objects")
+args = raw_api.use()
+context, stranger, ADDRESS = raw_api.context, raw_api.stranger, raw_api.ADDRESS
 
-ADDRESS = ("127.0.0.1", args.port)
-MAPS = "/api/v1/namespaces/default/configmaps"
 TENANT = "/api/v1/namespaces/tenant"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/tenant"
-JSON = "Content-Type: application/json\r\n"
-YAML = "Content-Type: application/yaml\r\n"
-PROTOBUF = "Content-Type: application/vnd.kubernetes.protobuf\r\n"
-JSON_PATCH = "Content-Type: application/json-patch+json\r\n"
-MERGE_PATCH = "Content-Type: application/merge-patch+json\r\n"
-STRATEGIC_PATCH = "Content-Type: application/strategic-merge-patch+json\r\n"
-APPLY_PATCH = "Content-Type: application/apply-patch+yaml\r\n"
-MEMORY_GROWTH_MAX = 250 << 20  # at the peak, with megabytes of responses for clients that never read
-WATCHERS_GROWTH_MAX = 64 << 20  # for a hundred watchers that never read; the goal is 16 MiB
-WITNESS_WAITS_MAX = 3.0        # seconds; the machine may be busy, the goal is 50 ms
-REQUEST_MAX = 5.0              # seconds for one expensive request
-
-context = ssl.create_default_context(cafile=args.ca)
-context.load_cert_chain(args.cert, args.key)
-stranger = ssl.create_default_context(cafile=args.ca)  # without a client certificate
-
-
-def connect(with_context=context, timeout=20):
-    plain = socket.create_connection(ADDRESS, timeout=timeout)
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return with_context.wrap_socket(plain, server_hostname="127.0.0.1")
-
-
-def receive(connection):
-    """The status and body of one response; (0, b"") if the connection ends first."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        some = connection.recv(65536)
-        if not some:
-            return 0, b""
-        data += some
-    head, _, body = data.partition(b"\r\n\r\n")
-    fields = {}
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        fields[name.strip().lower()] = value.strip()
-    while len(body) < int(fields.get(b"content-length", 0)):
-        some = connection.recv(65536)
-        if not some:
-            break
-        body += some
-    return int(head.split()[1]), body
-
-
-def send_raw(data, half_close=False, with_context=context):
-    """Sends these bytes; returns the response's status, 0 without a response."""
-    try:
-        connection = connect(with_context)
-    except (OSError, ssl.SSLError):
-        return 0, b""
-    try:
-        try:
-            connection.sendall(data)
-        except OSError:
-            pass  # the server may close halfway; its response can still be read
-        if half_close:
-            socket.socket.shutdown(connection, socket.SHUT_WR)
-        return receive(connection)
-    except (OSError, ssl.SSLError):
-        return 0, b""
-    finally:
-        connection.close()
-
-
-def ask(method, target, body=b"", headers="", with_context=context):
-    if isinstance(body, str):
-        body = body.encode()
-    length = "Content-Length: %d\r\n" % len(body) if body or method in ("POST", "PUT", "PATCH") else ""
-    return send_raw(("%s %s HTTP/1.1\r\nHost: x\r\n%s%s\r\n" % (method, target, headers, length)).encode() + body, with_context=with_context)
-
-
-def memory():
-    for line in open("/proc/%s/status" % args.pid):
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) << 10
-    return 0
-
-
-class Disk(threading.Thread):
-    """Writes a little to the store's disk repeatedly: writers have to wait for this disk, which other programs use too."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.stop, self.writes = False, []  # start and end of each
-
-    def run(self):
-        with tempfile.TemporaryFile(dir=os.path.dirname(args.ca)) as file:
-            while not self.stop:
-                began = time.monotonic()
-                file.seek(0)
-                file.write(b"x" * 4096)
-                file.flush()
-                os.fsync(file.fileno())
-                self.writes.append((began, time.monotonic()))
-                time.sleep(0.1)
-
-    def waited(self, since, until):
-        """The longest time of one of its own writes, of those in progress in that time."""
-        return max((end - began for began, end in list(self.writes) if end > since and began < until), default=0.0)
-
-
-class Witness(threading.Thread):
-    """Reads and writes as the administrator, one request after the other; every twentieth on a connection of its own, which counts as
-    well. Remembers what it waited for and what went wrong; of writes, which wait for the disk, when they did as well."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.stop, self.waits, self.wrong, self.peak, self.writes = False, [], [], 0, []
-
-    def since(self, turn):
-        """The waiting times from then on, in seconds, including that of a request in progress."""
-        done = len(self.waits) + 1
-        end = time.monotonic() + 30
-        while len(self.waits) < done and time.monotonic() < end:
-            time.sleep(0.001)
-        return self.waits[turn:] or [30.0]
-
-    def run(self):
-        connection, turn = connect(), 0
-        while not self.stop:
-            turn += 1
-            body = b'{"metadata":{"name":"witness"},"data":{"turn":"%d"}}' % turn
-            put = b"PUT " + MAPS.encode() + b"/witness HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-            get = b"GET " + MAPS.encode() + b"/witness HTTP/1.1\r\nHost: x\r\n\r\n"
-            began = time.monotonic()
-            try:
-                if turn % 20 == 0:
-                    connection.close()
-                    connection = connect()
-                connection.sendall(put if turn % 5 == 0 else get)
-                status, _ = receive(connection)
-                if status != 200:
-                    self.wrong.append("status %d" % status)
-                if status == 0:
-                    connection = connect()
-            except (OSError, ssl.SSLError) as why:
-                self.wrong.append(repr(why))
-                try:
-                    connection = connect()
-                except (OSError, ssl.SSLError):
-                    time.sleep(0.1)
-            self.waits.append(time.monotonic() - began)
-            if turn % 5 == 0:
-                self.writes.append((len(self.waits) - 1, began, time.monotonic()))
-            self.peak = max(self.peak, memory())
-            time.sleep(0.003)
-
-
-def expect(name, want, got):
-    status, body = got
-    good = status in want
-    if good and status >= 400 and status != 404 and body[:1] == b"{":  # an error in JSON is a complete Status
-        try:
-            shown = json.loads(body.decode("utf-8", "strict"))
-            good = shown.get("kind") == "Status" and shown.get("code") == status and bool(shown.get("message"))
-        except ValueError:
-            good = False
-    told(good, name, "want %s, got %d" % (sorted(want), status), body)
+MEMORY_GROWTH_MAX = 250 << 20   # at the peak, with megabytes of responses for clients that never read
+WATCHERS_GROWTH_MAX = 16 << 20  # for a hundred watchers that never read
+READERS_GROWTH_MAX = 40 << 20   # for twenty readers of lists; daemon/flowcontrol/body_places.h gives all together 32
+STORED_GROWTH_MAX = 16 << 20    # for objects, beside their size
+LEFT_MAX = 0.1                  # of the fresh daemon's memory, a minute after everything
+LEFT_SECONDS = 60
 
 
 def attack_bodies():
@@ -395,10 +249,6 @@ def administrator_is_served(what, seconds):
     told(not failed and asked > seconds, what, "%d of %d failed" % (len(failed), asked), failed[:10])
 
 
-def lives():
-    return os.path.exists("/proc/%s" % args.pid) and ask("GET", "/livez")[0] == 200
-
-
 def attack_by_depth():
     """JSON patches that nest a list deeper and deeper."""
     doubling, depth = [{"op": "add", "path": "/x", "value": [[]]}], 2
@@ -479,38 +329,78 @@ def api_answers(address, port):
         return False
 
 
+class Greeter(threading.Thread):
+    """A program of the machine that listens, as sshd does, on all addresses, and says its name."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port, self.listener = port, socket.create_server(("", port), backlog=64)
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+                client.sendall(b"SSH-2.0-test\r\n")
+                client.close()
+            except OSError:
+                return
+
+    def answers(self):
+        try:
+            with socket.create_connection((args.node_address, self.port), timeout=2) as client:
+                return client.recv(100).startswith(b"SSH-")
+        except OSError:
+            return False
+
+
+def stolen_endpoints(ports):
+    """Endpoints for the Service a-thief where nothing is: who gets there is not answered."""
+    return json.dumps({"metadata": {"name": "a-thief-1", "labels": {"kubernetes.io/service-name": "a-thief"}}, "addressType": "IPv4",
+                       "endpoints": [{"addresses": ["10.244.0.250"], "conditions": {"ready": True}}],
+                       "ports": [{"name": each["name"], "port": 9, "protocol": each["protocol"]} for each in ports]})
+
+
 def attack_by_services():
-    """Services with external addresses of others."""
-    places = {"the cluster's DNS": (dns_answers, args.dns, [53]),
-              "the API's Service": (lambda: api_answers(args.api_service, 443), args.api_service, [443]),
-              "the API's own port": (lambda: api_answers(args.node_address, args.port), args.node_address, [args.port])}
-    for what, (answers, address, ports) in places.items():
+    """Services with external addresses, load balancers and node ports of others, with endpoints and without."""
+    services, slices = "/api/v1/namespaces/default/services", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    ssh, at_node_port = Greeter(2222), Greeter(30022)
+    places = {"the cluster's DNS": (dns_answers, args.dns, 53),
+              "the API's Service": (lambda: api_answers(args.api_service, 443), args.api_service, 443),
+              "the API's own port": (lambda: api_answers(args.node_address, args.port), args.node_address, args.port),
+              "a program that listens like sshd": (ssh.answers, args.node_address, 2222),
+              "a program that listens at a node port": (at_node_port.answers, None, 30022)}
+    for what, (answers, address, port) in places.items():
         if not answers():
-            print("# %s does not answer here: not attacked" % what, flush=True)
+            told(False, "%s answers before the attack" % what)
             continue
-        ports = [{"name": protocol.lower() + str(port), "port": port, "protocol": protocol} for port in ports for protocol in ("UDP", "TCP")]
-        status, body = ask("POST", "/api/v1/namespaces/default/services", json.dumps(
-            {"metadata": {"name": "a-thief"}, "spec": {"ports": ports, "externalIPs": [address]}}), JSON)
-        good = 0
-        for _ in range(20):  # the rules take effect a moment later
-            good += answers()
-            time.sleep(0.1)
-        told(good == 20 and status in (201, 403, 422), "a Service that names %s takes nothing of it" % what, good, status, body)
-        ask("DELETE", "/api/v1/namespaces/default/services/a-thief")
-
-
-def timed(name, want, method, target, body, headers):
-    began = time.monotonic()
-    got = ask(method, target, body, headers)
-    took = time.monotonic() - began
-    print("#   %s: %d after %.0f ms" % (name, got[0], took * 1000), flush=True)
-    expect(name, want, got)
-    told(took < REQUEST_MAX, "%s: answered in seconds" % name, took)
-    return got[0]
+        ports = [{"name": protocol.lower(), "port": port, "protocol": protocol} for protocol in ("UDP", "TCP")]
+        balancer = {"ports": ports, "type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+        forms = {"external addresses": {"ports": ports, "externalIPs": [address]}, "a load balancer": balancer} if address else {
+            "a node port": {"type": "NodePort", "ports": [dict(each, nodePort=port) for each in ports]}}
+        for form, spec in forms.items():
+            for endpoints in (False, True):
+                status, body = ask("POST", services, json.dumps({"metadata": {"name": "a-thief"}, "spec": spec}), JSON)
+                if status == 201 and spec is balancer:  # its controller gives it the node's address; somebody with more rights, any
+                    status = ask("PATCH", services + "/a-thief/status", json.dumps({"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}), MERGE_PATCH)[0]
+                if endpoints:
+                    expect("endpoints are made", {201}, ask("POST", slices, stolen_endpoints(ports), JSON))
+                good = 0
+                for _ in range(20):  # the rules take effect a moment later
+                    good += answers()
+                    time.sleep(0.05)
+                told(good == 20 and status in (200, 201, 403, 422), "a Service with %s %s endpoints takes nothing of %s" % (
+                    form, "and" if endpoints else "without", what), good, status, body)
+                ask("DELETE", services + "/a-thief")
+                ask("DELETE", slices + "/a-thief-1")
+    for each in (ssh, at_node_port):
+        each.listener.close()
 
 
 def attack_by_work():
     """Single expensive requests."""
+    costs = raw_api.Costs(told)
+    timed = lambda *words: costs.timed(expect, *words)
     for i in range(3):
         ask("POST", MAPS, json.dumps({"metadata": {"name": "worked-%d" % i}}), JSON)
     finalizers = {"metadata": {"finalizers": ["example.com/f%d" % i for i in range(20000)]}}
@@ -596,52 +486,107 @@ def attack_by_endless_bodies():
     told(ended == 8, "bodies that never end are ended", ended, sent)
 
 
+def stalled(target, headers):
+    """A connection that asks and reads nothing of the response; None if it is refused at once."""
+    try:
+        plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.settimeout(20)
+        plain.connect(ADDRESS)
+        connection = stranger.wrap_socket(plain, server_hostname="127.0.0.1")
+        connection.sendall(request("GET", target, headers=headers))
+        return connection
+    except (OSError, ssl.SSLError):
+        return None
+
+
 def attack_by_stalled_watchers():
     """A hundred watchers of large objects that never read, while those change."""
-    big, before, peak = "x" * 200000, memory(), 0
+    def change(times):
+        changed = peak = 0
+        for turn in range(times):
+            letter = chr(ord("a") + turn % 26)
+            changed += ask("PATCH", TENANT + "/configmaps/large-%d" % (turn % 5), json.dumps({"data": {"a": letter * 200000}}), MERGE_PATCH)[0] == 200
+            peak = max(peak, own_memory())
+        time.sleep(1)
+        return changed, max(peak, own_memory())
+
     for i in range(5):
-        ask("POST", TENANT + "/configmaps", json.dumps({"metadata": {"name": "large-%d" % i, "labels": {"large": "yes"}}, "data": {"a": big}}), JSON)
-    held = []
-    for _ in range(100):
-        try:
-            plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            plain.settimeout(20)
-            plain.connect(ADDRESS)
-            connection = stranger.wrap_socket(plain, server_hostname="127.0.0.1")
-            connection.sendall(("GET %s/configmaps?watch=1&labelSelector=large HTTP/1.1\r\nHost: x\r\n%s\r\n" % (TENANT, tokens.get("guest", ""))).encode())
-            held.append(connection)
-        except (OSError, ssl.SSLError):
-            pass
-    changed = 0
-    for turn in range(40):
-        status = ask("PATCH", TENANT + "/configmaps/large-%d" % (turn % 5), json.dumps({"data": {"n": str(turn)}}), MERGE_PATCH)[0]
-        changed += status == 200
-        peak = max(peak, memory())
-    time.sleep(1)
-    peak = max(peak, memory())
-    print("#   %d watchers, %d changes: %.1f MiB more at the worst" % (len(held), changed, (peak - before) / (1 << 20)), flush=True)
-    told(changed == 40 and peak - before < WATCHERS_GROWTH_MAX, "a hundred watchers that never read take little memory", changed, peak - before)
+        ask("POST", TENANT + "/configmaps", json.dumps({"metadata": {"name": "large-%d" % i, "labels": {"large": "yes"}}, "data": {"a": "x" * 200000}}), JSON)
+    _, before = change(40)  # the changes themselves take memory as well
+    held = [each for each in (stalled(TENANT + "/configmaps?watch=1&labelSelector=large", tokens.get("guest", "")) for _ in range(100)) if each]
+    changed, peak = change(40)
+    bar(peak - before <= WATCHERS_GROWTH_MAX, "%d watchers that read nothing of %d changes of 200 KB take %.1f MiB (bar %d)" % (
+        len(held), changed, (peak - before) / (1 << 20), WATCHERS_GROWTH_MAX >> 20))
+    told(changed == 40 and len(held) == 100 and peak - before <= WATCHERS_GROWTH_MAX, "a hundred watchers that never read take little memory",
+         changed, len(held), peak - before)
     for connection in held:
         connection.close()
     ask("DELETE", TENANT + "/configmaps?labelSelector=large")
 
 
+def attack_by_stalled_readers():
+    """Twenty lists of five megabytes that nobody reads, as a list and as a Table."""
+    for i in range(25):
+        ask("POST", TENANT + "/configmaps", json.dumps({"metadata": {"name": "long-%d" % i, "labels": {"long": "yes"}}, "data": {"a": "x" * 200000}}), JSON)
+    target = TENANT + "/configmaps?labelSelector=long"
+    expect("the list", {200}, ask("GET", target, headers=tokens.get("guest", ""), with_context=stranger))
+    time.sleep(1)
+    before, peak = own_memory(), 0
+    held = [stalled(target, tokens.get("guest", "")) for _ in range(20)]
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        peak = max(peak, own_memory())
+        time.sleep(0.01)
+    grown = own_memory() - before
+    bar(grown <= READERS_GROWTH_MAX, "%d readers that read nothing of lists of 5 MB take %.1f MiB, %.1f for a moment (bar %d)" % (
+        sum(each is not None for each in held), grown / (1 << 20), (peak - before) / (1 << 20), READERS_GROWTH_MAX >> 20))
+    told(grown <= READERS_GROWTH_MAX, "twenty readers that never read take little memory", grown, peak - before)
+    for connection in held:
+        if connection:
+            connection.close()
+    ask("DELETE", target)
+
+
 def attack_by_filling():
-    """Megabytes of objects: each is stored, or refused because the store is full."""
-    body = json.dumps({"metadata": {"generateName": "fill-", "labels": {"fill": "yes"}}, "data": {"a": "x" * 1000000}})
-    answers = {}
-    refused = b""
-    for _ in range(60):
+    """Megabytes of objects, or a gigabyte: each is stored, or refused because the store is full. They take memory, for the API
+    answers from there, but no more than their size, and none when they are gone."""
+    before, stored, refused, wanted = own_memory(), 0, b"", 1000 if args.full else 60
+    for _ in range(wanted):
+        body = json.dumps({"metadata": {"generateName": "fill-", "labels": {"fill": "yes"}}, "data": {"a": base64.b64encode(os.urandom(740_000)).decode()}})
         status, said = ask("POST", TENANT + "/configmaps", body, JSON)
-        answers[status] = answers.get(status, 0) + 1
         if status != 201:
             refused = said
             break
-    print("#   answers: %s; memory %d MiB" % (answers, memory() >> 20), flush=True)
-    told(not refused or b"space" in refused or b"quota" in refused.lower(), "sixty objects of a megabyte are kept, or refused for want of space", answers, refused)
-    expect("and go", {200}, ask("DELETE", TENANT + "/configmaps?labelSelector=fill"))
+        stored += len(body)
+    grown = own_memory() - before
+    bar(not refused, "%d MB of objects are stored; memory grew by %d MB" % (stored // 1_000_000, grown // 1_000_000))
+    told(not refused or (not args.full and (b"space" in refused or b"quota" in refused.lower())),
+         "%d objects of a megabyte are kept, or refused for want of space" % wanted, stored, refused)
+    told(grown <= 1.1 * stored + STORED_GROWTH_MAX, "and take no more memory than their size", grown, stored)
+    expect("and go", {200}, ask("DELETE", TENANT + "/configmaps?labelSelector=fill", timeout=120))
     expect("after which there is space", {201}, ask("POST", TENANT + "/configmaps", '{"metadata":{"name":"space"}}', JSON))
+    until = time.monotonic() + 60
+    while own_memory() - before > STORED_GROWTH_MAX and time.monotonic() < until:
+        time.sleep(0.1)
+    told(own_memory() - before <= STORED_GROWTH_MAX, "and memory", own_memory() - before)
+
+
+def attack_by_old_tokens():
+    """A token of an account that is gone is refused with the next request, on a connection that it was used on as well."""
+    ask("POST", TENANT + "/serviceaccounts", '{"metadata":{"name":"leaver"}}', JSON)
+    status, body = ask("POST", TENANT + "/serviceaccounts/leaver/token", '{"spec":{}}', JSON)
+    if status != 201:
+        return told(False, "a token is given", status, body)
+    asked = request("GET", "/api/v1", headers="Authorization: Bearer %s\r\n" % json.loads(body)["status"]["token"])
+    connection, answers = connect(stranger), []
+    for turn in range(20):
+        if turn == 10:
+            expect("its account is deleted", {200}, ask("DELETE", TENANT + "/serviceaccounts/leaver"))
+        connection.sendall(asked)
+        answers.append(receive(connection)[0])
+    told(answers == [200] * 10 + [401] * 10, "a token that was just used ends with its account", answers)
+    connection.close()
 
 
 def attack_as_node():
@@ -691,43 +636,64 @@ def main():
     told(ask("GET", MAPS + "/witness")[0] == 200, "the witness is there")
     make_tenant()
     witness = Witness()
-    disk = Disk()
-    disk.start()
-    witness.start()
-    attack_all(witness, 120, MEMORY_GROWTH_MAX, (attack_bodies, attack_heads, attack_endings, attack_slowly, attack_by_not_reading, attack_by_numbers))
-    attack_all(witness, 240, MEMORY_GROWTH_MAX, (
-        attack_by_depth, attack_without_rights, attack_by_another_system, attack_by_services, attack_by_work, attack_by_unfinished_bodies,
-        attack_by_endless_bodies, attack_by_stalled_watchers, attack_by_filling, attack_as_node, attack_the_terminal))
-    witness.stop = True
-    witness.join()
-    disk.stop = True
-    disk.join()
-    for turn, began, ended in witness.writes:
-        witness.waits[turn] = max(0.0, witness.waits[turn] - disk.waited(began, ended))
-    waits = sorted(witness.waits)
-    print("# the disk took %.0f ms for a write at the worst" % (max(end - began for began, end in disk.writes) * 1000))
-    print("# the witness, the disk's part left out, was served %d times; median %.1f ms, worst %.0f ms" % (len(waits), waits[len(waits) // 2] * 1000, waits[-1] * 1000))
-    told(not witness.wrong, "the witness was always served", *witness.wrong[:5])
-    told(waits[-1] < WITNESS_WAITS_MAX and waits[len(waits) // 2] < 0.25, "and never waited", waits[-1], waits[len(waits) // 2])
+    witness.rest(4)
+    fresh, fresh_own = shared_memory(), own_memory()
+    print("# undisturbed, the witness waited %.1f ms in the middle, %.1f for one in a hundred; the daemon takes %.1f MiB, %.1f its own" % (
+        witness.calm[0] * 1e3, witness.calm[1] * 1e3, fresh / (1 << 20), fresh_own / (1 << 20)), flush=True)
+    waits = attack_all(witness, 120, MEMORY_GROWTH_MAX, (attack_bodies, attack_heads, attack_endings, attack_slowly, attack_by_not_reading, attack_by_numbers))
+    waits += attack_all(witness, 900 if args.full else 240, MEMORY_GROWTH_MAX + (1200 << 20 if args.full else 0), (
+        attack_by_depth, attack_without_rights, attack_by_old_tokens, attack_by_another_system, attack_by_services, attack_by_work,
+        attack_by_unfinished_bodies, attack_by_endless_bodies, attack_by_stalled_watchers, attack_by_stalled_readers, attack_by_filling, attack_as_node, attack_the_terminal))
+    wrong = witness.wrong()
+    told(not wrong, "the witness was always served", *wrong[:5])
+    judge_all(witness, told, waits)
     told(lives(), "the daemon is the same as before, and lives")
+    witness.end()
+    memory_comes_back(fresh, fresh_own)
     leave()
 
 
+def memory_comes_back(fresh, fresh_own):
+    """What was taken comes back: not more than a tenth of the fresh daemon's memory stays. Pages of the program and of libraries that
+    are shared with other tests' programs are left out, unless this machine has nothing else to do."""
+    ask("DELETE", "/api/v1/namespaces/tenant")
+    ask("DELETE", "/api/v1/namespaces/strict")
+    until = time.monotonic() + LEFT_SECONDS * 3
+    own_left = lambda: own_memory() - fresh_own
+    while (own_left() > LEFT_MAX * fresh or (args.alone and shared_memory() > (1 + LEFT_MAX) * fresh)) and time.monotonic() < until:
+        time.sleep(0.5)
+    bar(shared_memory() <= (1 + LEFT_MAX) * fresh, "%.0f s after the attacks: %.1f MiB of memory, fresh %.1f (bar %.1f); %.1f MiB more of its own" % (
+        time.monotonic() - until + LEFT_SECONDS * 3, shared_memory() / (1 << 20), fresh / (1 << 20), (1 + LEFT_MAX) * fresh / (1 << 20),
+        own_left() / (1 << 20)))
+    told(own_left() <= LEFT_MAX * fresh, "the memory that was taken comes back", own_left(), fresh)
+    if args.alone:
+        told(shared_memory() <= (1 + LEFT_MAX) * fresh, "with everything that the daemon shares with others", shared_memory(), fresh)
+
+
 def attack_all(witness, seconds_max, growth_max, attacks):
-    """Runs all attacks in turn. Prints for each its time, and the longest time that the witness waited meanwhile."""
-    before, began = memory(), time.monotonic()
-    witness.peak = 0
+    """Runs all attacks in turn, and prints for each its time and what the witness waited meanwhile. Returns all waits."""
+    before, began, all_waits = memory(), time.monotonic(), []
+    peak, stop = [before], threading.Event()
+
+    def watch():
+        while not stop.wait(0.003):
+            peak[0] = max(peak[0], memory())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     for attack in attacks:
-        since, turn = time.monotonic(), len(witness.waits)
+        since = time.monotonic()
         attack()
-        waits = sorted(witness.since(turn))
-        print("# %s: %.1f s, %d MiB; the witness waited %.1f ms in the middle, %.0f ms at the worst" % (
-            attack.__name__, time.monotonic() - since, memory() >> 20, waits[len(waits) // 2] * 1000, waits[-1] * 1000), flush=True)
+        print("# %s: %.1f s, %d MiB" % (attack.__name__, time.monotonic() - since, memory() >> 20), flush=True)
+        all_waits += judge(witness, told, attack.__name__, since)
     time.sleep(1)
-    growth = max(witness.peak, memory()) - before
+    stop.set()
+    watcher.join()
+    growth = max(peak[0], memory()) - before
     print("# memory: %d MiB before, %d MiB more at the worst, %d MiB now" % (before >> 20, growth >> 20, memory() >> 20))
     told(growth < growth_max, "memory stays within bounds", growth)
     told(time.monotonic() - began < seconds_max, "all of that in under %d seconds" % seconds_max, time.monotonic() - began)
+    return all_waits
 
 
 main()
