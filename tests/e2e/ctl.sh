@@ -114,6 +114,9 @@ spec: {terminationGracePeriodSeconds: 0, restartPolicy: Never, containers: [{nam
 Y
 c apply -f "$T/cat.yaml" >/dev/null; c wait --for=condition=Ready pod/cat --timeout=20s >/dev/null
 expect "attach speaks with the container's own process" "to and fro" eval "echo 'to and fro' | c attach -i cat"
+sed -e 's/name: cat/name: asked/' -e 's/\[cat\]/[sh, -c, "read x; echo got $x; sleep 0.05; echo all"]/' -e 's/, stdinOnce: true//' "$T/cat.yaml" >"$T/asked.yaml"
+c apply -f "$T/asked.yaml" >/dev/null; c wait --for=condition=Ready pod/asked --timeout=20s >/dev/null
+expect "attach hears the answer to what it said last" $'got it\nall' eval "echo it | c attach -i asked"
 
 # ---- cp ----
 mkdir -p "$T/tree/sub"; echo hello >"$T/tree/a"; ln -s a "$T/tree/link"; head -c 2000000 /dev/urandom >"$T/tree/sub/big"
@@ -159,6 +162,7 @@ check "delete --all" c delete pods --all --grace-period=0 --force --timeout=30s
 # ---- messages ----
 expect_fail "an unknown kind" "doesn't have a resource type \"pdos\"; did you mean \"pods\"\?" c get pdos
 expect_fail "an unknown command" 'unknown command "gte" for "coraclectl"' c gte pods
+expect_fail "an unknown command of a group" 'unknown command "nope" for "coraclectl create secret"' c create secret nope
 expect_match "… is met with a guess" 'Did you mean get\?' c gte pods
 expect_fail "an unknown flag" 'unknown flag: --namspace' c get pods --namspace=x
 expect_match "… is met with a guess" 'Did you mean --namespace\?' c get pods --namspace=x

@@ -257,6 +257,7 @@ class FakeRuntime : public Runtime {
     bool ignores_signals = false;                           // ignores all signals except SIGKILL
     std::vector<std::string> log;                           // lines that it writes to its log when it starts
     std::optional<Error> start_error;                       // the error of start_container
+    std::string attached_out;                               // what an attach session hears
     std::optional<std::chrono::milliseconds> attached_for;  // an attach session ends together with the container after this time
     int attached_exit_code = 0;
   };
@@ -496,6 +497,7 @@ class FakeRuntime : public Runtime {
     const Script* script = find_script(id);
     ExecAnswer answer;
     if (script) answer.exit_code = script->attached_exit_code, answer.after = script->attached_for.value_or(answer.after);
+    if (script) answer.out = script->attached_out;
     std::unique_ptr<Exec> out = std::make_unique<FakeExec>(std::move(answer), use_stdin);
     return out;
   }

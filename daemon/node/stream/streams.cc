@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the interfaces of daemon/stream/stream.h for the API server: logs, exec, port connections, images and volumes.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -19,6 +20,9 @@ namespace {
 
 constexpr const char* kByHand = "by hand";           // source of the credentials of `image pull`
 constexpr std::chrono::seconds kConnectTimeout{10};  // for a server with a full accept queue
+// How long an attached process is heard after the end of its client's input: until it is silent for so long, and no longer than
+// the second.
+constexpr std::chrono::milliseconds kSilence{200}, kLastWordsMax{2000};
 
 // A running exec: two threads copy its output to the client, and the caller's thread copies the input to it.
 class Session : public ExecSession {
@@ -27,14 +31,14 @@ class Session : public ExecSession {
       : process_(std::move(process)), terminal_(terminal) {
     Fd output = process_->take_stdout(), errors = process_->take_stderr();
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
-    auto to_stdout = [&out](auto bytes) { return out.write_stdout(bytes); };
+    auto to_stdout = [this, &out](auto bytes) { return note(out.write_stdout(bytes)); };
     // Attach gets a copy of the terminal's output, as the log does: a second reader of the terminal would take parts of it.
     if (output) start_pump([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
     else if (terminal) start_pump([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
     if (errors && !terminal)
       start_pump([this, fd = std::move(errors), &out] {
         files::pump(
-            fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop_.get_token());
+            fd, [&](auto bytes) { return note(out.write_stderr(bytes)); }, stop_.get_token());
       });
   }
   ~Session() override {
@@ -58,21 +62,49 @@ class Session : public ExecSession {
   }
   void hang_up() override { stop_.request_stop(); }  // the process is killed with the session
 
+ protected:
+  // Blocks until the process has been silent for kSilence, all its output has ended, or the session is hung up.
+  void await_silence() {
+    using std::chrono::steady_clock;
+    auto end = steady_clock::now() + kLastWordsMax;
+    for (bool spoke = true; spoke && steady_clock::now() < end;) {
+      size_t before = heard_.with([](const Heard& heard) { return heard.pieces; });
+      auto moves = [&](const Heard& heard) { return heard.pieces != before || heard.pumps == 0; };
+      spoke = heard_.wait_until(stop_.get_token(), std::min(end, steady_clock::now() + kSilence), moves,
+                                [&](const Heard& heard) { return heard.pieces != before && heard.pumps > 0; });
+    }
+  }
+
  private:
+  struct Heard {
+    size_t pieces = 0;  // of output, passed on
+    int pumps = 0;      // that may bring more
+  };
+  bool note(bool taken) {
+    heard_.with([](Heard& heard) { ++heard.pieces; });
+    heard_.notify();
+    return taken;
+  }
   template <typename F>
   void start_pump(F&& pump) {
-    pumps_.push_back(start_thread("streams", std::forward<F>(pump)));
+    heard_.with([](Heard& heard) { ++heard.pumps; });
+    pumps_.push_back(start_thread("streams", [this, pump = std::forward<F>(pump)]() mutable {
+      pump();
+      heard_.with([](Heard& heard) { --heard.pumps; });
+      heard_.notify();
+    }));
   }
   std::unique_ptr<runtime::Exec> process_;
   const bool terminal_;
   Fd input_;
   std::stop_source stop_;
+  Guarded<Heard> heard_;
   std::vector<std::jthread> pumps_;
 };
 
 // An attach session. It ends successfully with the container's process or with the client's input; the result of the process is
-// in the pod's status. Only with stdinOnce it stays after the end of input to read the rest of the output. Source: containerd's
-// and CRI-O's attach; Kubernetes core/v1 Container.stdinOnce.
+// in the pod's status. Only with stdinOnce it stays after the end of input to read the rest of the output; else it stays for what
+// the process answers at once. Source: containerd's and CRI-O's attach; Kubernetes core/v1 Container.stdinOnce.
 class AttachSession : public Session {
  public:
   AttachSession(std::unique_ptr<runtime::Exec> process, const json::value& container, bool stdin_wanted, ExecOutput& out)
@@ -80,6 +112,7 @@ class AttachSession : public Session {
         stays_(get_bool(container, "stdinOnce") && !get_bool(container, "tty")) {}
   void close_stdin() override {
     if (stays_) return Session::close_stdin();
+    await_silence();
     detached_ = true;
     hang_up();
   }

@@ -160,6 +160,21 @@ TEST_F(StreamsTest, an_attachment_ends_with_its_input_unless_that_is_to_be_the_o
   }
 }
 
+// "echo question | kubectl attach -i pod": the end of the input must not cut the answer off.
+TEST_F(StreamsTest, an_attachment_whose_input_has_ended_hears_the_answer) {
+  runtime_.script("a", {.attached_out = "answer", .attached_for = std::chrono::hours(1)});
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","stdin":true}])");
+  for (int i = 0; i < 20; ++i) {
+    Heard heard;
+    auto session = agent_->exec({.pod = {"default", "web"}, .use_stdin = true}, heard);
+    ASSERT_TRUE(session);
+    (*session)->close_stdin();
+    EXPECT_EQ((*session)->wait().value_or(-1), 0);
+    ASSERT_EQ(heard.heard().first, "answer") << i;
+  }
+}
+
 TEST_F(StreamsTest, exec_needs_a_running_container) {
   boot();
   put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
