@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "runtime/base/text.h"
@@ -256,6 +257,12 @@ class FlagWords {
     return {};
   }
 
+  static bool is_number(const std::string& text) {  // as Go reads one: also "0x10"
+    char* end = nullptr;
+    (void)std::strtoll(text.c_str(), &end, 0);
+    return !text.empty() && *end == '\0';
+  }
+
   Result<void> give(const CLI::Option& option, const std::string& name, const std::string& value) {
     std::string whole = name.starts_with("--") || option.get_lnames().empty() ? name : "--" + option.get_lnames().front();
     if (is_switch(option)) {
@@ -266,8 +273,9 @@ class FlagWords {
       read_.push_back(whole + (*flag ? "=true" : "=false"));
     } else if (value.empty() && option.get_delimiter() != '\0') {
       return {};  // an empty list
-    } else if (value.empty() && option.get_type_name() == "INT") {
-      return Error(Code::bad_request, "invalid argument \"\" for " + coracle::quoted(whole) + " flag: not a number");
+    } else if (option.get_type_name() == "INT" && !is_number(value)) {
+      return Error(Code::bad_request,
+                   "invalid argument " + coracle::quoted(value) + " for " + coracle::quoted(whole) + " flag: not a number");
     } else if (may_stand_alone(option) && !value.empty()) {
       read_.push_back(whole + "=" + value);  // as a separate word, CLI11 could take it for a command
     } else {

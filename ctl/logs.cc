@@ -119,7 +119,8 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     }
     if (flags.tail < 0 && flags.tail_flag.count() == 0) flags.tail = 10;
   } else {
-    if (flags.args.empty()) return Error(Code::bad_request, "expected POD or TYPE/NAME; see logs --help");
+    if (flags.args.empty() || flags.args.size() > 2)
+      return Error(Code::bad_request, "expected POD or TYPE/NAME; see logs --help");
     if (flags.args.size() > 1 && flags.container.empty() && flags.args[0].find('/') == std::string::npos &&
         !schema::catalog().by_name(flags.args[0]))
       flags.container = flags.args[1], flags.args.resize(1);

@@ -106,6 +106,12 @@ Command command_of(Command root, std::vector<std::string> words) {
   return parse_line(root, words).command;
 }
 
+// What follows them.
+std::vector<std::string> words_behind(Command root, std::vector<std::string> words) {
+  words.emplace_back();
+  return parse_line(root, words).positionals;
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   Program program;
@@ -146,7 +152,8 @@ int run(int argc, char** argv) {
   std::vector<const char*> line = {argv[0]};
   for (const auto& word : own) line.push_back(word.c_str());
   auto help = program.command_line.parse(int(line.size()), line.data());
-  if (!help && help.error().text() == kNoCommand) {  // as kubectl: what could have been named, and a failure
+  bool names_none = !help && help.error().text() == kNoCommand && words_behind(root, own).empty();
+  if (names_none) {  // as kubectl: what could have been named, and a failure
     Command group = command_of(root, own);
     (void)print_help(group);
     return group.name() == "certificate" ? 0 : 1;

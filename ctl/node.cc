@@ -344,6 +344,8 @@ class Drain {
 
 Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
   milliseconds timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
+  if (!LabelSelector::parse(flags.pod_selector))  // said now, before the node is cordoned
+    return Error(Code::bad_request, "--pod-selector=<pod_selector> must be a valid label selector");
   Session* session = TRY(commands.session());
   std::vector<json::value> found = TRY(find_nodes(*session, flags, flags.args));
   for (const auto& node : found) TRY(set_cordon(*session, flags, node, true));
