@@ -50,6 +50,11 @@ runtime::SandboxInfo sandbox_info_of(const oci::Spec& spec) {
   out.has_ipc = has_namespace(spec, "ipc");
   out.has_uts = has_namespace(spec, "uts");
   out.host_pid = !has_namespace(spec, "pid");
+  if (!spec.linux_.mount_label.empty()) {
+    out.has_selinux = sys::exists("/sys/fs/selinux/enforce");
+    // The specification's validation programs need it to succeed, as with crun.
+    if (!out.has_selinux) warn("linux.mountLabel: this kernel has no SELinux switched on");
+  }
   return out;
 }
 

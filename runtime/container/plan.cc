@@ -233,7 +233,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
         continue;
       }
       if (mount.type == "cgroup") draft.type = "cgroup2";
-      if (takes_label(draft.type) && !spec.linux_.mount_label.empty())
+      if (sandbox.has_selinux && takes_label(draft.type) && !spec.linux_.mount_label.empty())
         draft.options.data.push_back({"context", spec.linux_.mount_label, true});
       if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
       // Later steps write to it. If it is read-only, they use a separate procfs.

@@ -27,6 +27,7 @@ struct SandboxInfo {
   bool is_pod = true;
   bool has_network = true, has_ipc = true, has_uts = true;  // namespaces of the sandbox's own; false: the host's
   bool host_pid = false, shared_pid = false;
+  bool has_selinux = false;                 // otherwise linux.mountLabel has no effect
   int launcher = launch::kLauncherVersion;  // its version; an old one gets no own_directory steps
   // Hierarchies of cgroup v1 in which the container has a cgroup of its own; a mount of type cgroup shows them. Others are never
   // shown: there it would be in the host's root cgroup, which has the host's release_agent (CVE-2022-0492).

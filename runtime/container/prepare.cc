@@ -296,12 +296,6 @@ Result<void> check_labels(const oci::Process& process) {
   return {};
 }
 
-Result<void> check_mount_label(const oci::Linux& linux_) {
-  if (!linux_.mount_label.empty() && !sys::exists("/sys/fs/selinux/enforce"))
-    return Error(Code::unsupported, "linux.mountLabel: this kernel has no SELinux switched on");
-  return {};
-}
-
 Result<void> write_cgroups(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
   if (!input.v1_tasks || input.v1_tasks->empty()) return {};
   std::vector<int32_t> tasks;
@@ -499,7 +493,6 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   plan.user_fd = -1;
   plan.root_fd = root ? keep(out, std::move(root)) : -1;
   SandboxInfo info = input.sandbox;
-  TRY(check_mount_label(spec.linux_));
   TRY(write_namespaces(writer, input, plan, out, info));
   TRY(write_mounts(writer, input, plan, out));
   write_devices(writer, spec, input.sandbox, ids, plan);

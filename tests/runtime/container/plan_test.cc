@@ -237,12 +237,15 @@ TEST(Plan, new_file_systems_get_the_mount_label) {
                  mount("mqueue", {}),          mount("cgroup", {}), mount("bind", {"rbind"})};
   SandboxInfo sandbox;
   sandbox.is_pod = false;
-  auto mounts = *plan_mounts(spec, sandbox, {});
-  for (size_t i = 0; i < mounts.size(); ++i) {
-    std::string label;
-    for (const auto& option : mounts[i].options.data)
-      if (option.key == "context") label = option.value;
-    EXPECT_EQ(label, i < 2 ? "u:r:t:s0:c1,c2" : "") << i;
+  for (bool has_selinux : {true, false}) {
+    sandbox.has_selinux = has_selinux;
+    auto mounts = *plan_mounts(spec, sandbox, {});
+    for (size_t i = 0; i < mounts.size(); ++i) {
+      std::string label;
+      for (const auto& option : mounts[i].options.data)
+        if (option.key == "context") label = option.value;
+      EXPECT_EQ(label, has_selinux && i < 2 ? "u:r:t:s0:c1,c2" : "") << i;
+    }
   }
 }
 
