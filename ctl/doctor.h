@@ -40,6 +40,7 @@ struct Settings {  // the settings of config.yaml that doctor needs; the default
   std::string pause_program = "/usr/libexec/coracle/coracle-pause", image_program = "/usr/libexec/coracle/coracle-image",
               node_name;
   uint16_t port = 6443;
+  std::vector<std::string> volume_dirs;  // empty: below state_dir
 };
 
 struct CgroupInfo {
@@ -66,6 +67,14 @@ struct StorageInfo {
   uint64_t inodes = 0, inodes_free = 0;
   std::vector<double> sync_ms;  // milliseconds of each fdatasync of 4 KiB
   ProbeResult measured, overlay, own_users, quotas;
+};
+
+struct VolumeDirInfo {  // one of volumeDirs
+  enum State : uint8_t { absent, unmarked, marked };
+  State state = absent;  // marked: volumes were created on its disk, and the disk is mounted
+  std::string path;
+  std::string error;  // why it cannot be looked at; "" if it can
+  ProbeResult quotas;
 };
 
 struct ClockInfo {
@@ -126,6 +135,7 @@ struct MachineInfo {
   CgroupInfo cgroup;
   std::vector<Feature> features;
   StorageInfo disk;
+  std::vector<VolumeDirInfo> volume_dirs;
   ClockInfo clock;
   MemoryInfo memory;
   FirewallInfo firewall;

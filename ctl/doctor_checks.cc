@@ -162,6 +162,30 @@ void check_space(const MachineInfo& info, Findings& findings) {
         "only " + std::to_string(disk.inodes_free) + " of " + std::to_string(disk.inodes) + " inodes are free", advice);
 }
 
+void check_volume_sizes(const ProbeResult& quotas, const std::string& where, Findings& findings) {
+  if (quotas.outcome == ProbeResult::fails)
+    say(findings, Level::warn, "volume sizes", "nothing holds the volumes of claims to their sizes" + where + ": " + quotas.why,
+        "ext4: tune2fs -O project,quota DEVICE while it is not mounted, and the mount option prjquota (of the root: "
+        "rootflags=prjquota)\nor a disk of its own for volumes, XFS mounted with pquota: volumeDirs in config.yaml");
+  else if (quotas.outcome == ProbeResult::not_tried)
+    say(findings, Level::skip, "volume sizes", "not tried" + where + ": " + quotas.why);
+  else say(findings, Level::ok, "volume sizes", "volumes of claims are held to their sizes" + where);
+}
+
+void check_volume_dir(const VolumeDirInfo& directory, Findings& findings) {
+  const std::string& path = directory.path;
+  if (!directory.error.empty())
+    return say(findings, Level::warn, "volume directory", path + " cannot be used: " + directory.error,
+               "no volume is created on it, and its volumes wait: repair it, or remove it from volumeDirs in config.yaml");
+  if (directory.state != VolumeDirInfo::marked)
+    return say(findings, Level::skip, "volume directory",
+               path + (directory.state == VolumeDirInfo::absent ? " is not there" : " has no mark") +
+                   ": no volume was created on it yet, or its disk is not mounted",
+               "if it should have volumes, mount its disk: findmnt " + path + ", /etc/fstab");
+  say(findings, Level::ok, "volume directory", path + " is there");
+  check_volume_sizes(directory.quotas, " on " + path, findings);
+}
+
 void check_disk(const MachineInfo& info, Findings& findings) {
   const StorageInfo& disk = info.disk;
   if (!disk.file_system.empty()) {
@@ -181,13 +205,8 @@ void check_disk(const MachineInfo& info, Findings& findings) {
   else if (disk.own_users.outcome == ProbeResult::not_tried)
     say(findings, Level::skip, "own users", "not tried: " + disk.own_users.why);
   else say(findings, Level::ok, "own users", "pods with hostUsers false can run");
-  if (disk.quotas.outcome == ProbeResult::fails)
-    say(findings, Level::warn, "volume sizes", "nothing holds the volumes of claims to their sizes: " + disk.quotas.why,
-        "ext4: tune2fs -O project,quota DEVICE while it is not mounted, and the mount option prjquota (of the root: "
-        "rootflags=prjquota)\nor a disk of its own for volumes, XFS mounted with pquota: volumeDirs in config.yaml");
-  else if (disk.quotas.outcome == ProbeResult::not_tried)
-    say(findings, Level::skip, "volume sizes", "not tried: " + disk.quotas.why);
-  else say(findings, Level::ok, "volume sizes", "volumes of claims are held to their sizes");
+  if (info.volume_dirs.empty()) check_volume_sizes(disk.quotas, "", findings);
+  for (const VolumeDirInfo& each : info.volume_dirs) check_volume_dir(each, findings);
 
   if (disk.sync_ms.empty()) return say(findings, Level::skip, "disk speed", "not measured: " + disk.measured.why);
   std::vector<double> sorted = disk.sync_ms;

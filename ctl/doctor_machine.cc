@@ -161,6 +161,19 @@ StorageInfo read_disk(const Settings& settings, bool root) {
   return info;
 }
 
+VolumeDirInfo read_volume_dir(const std::string& path, bool root) {
+  VolumeDirInfo info{.path = path};
+  auto directory = sys::open(path, O_PATH | O_DIRECTORY);  // others may not read it
+  if (!directory) {
+    if (directory.error().code() != Code::not_found) info.error = directory.error().text();
+    return info;
+  }
+  info.state = sys::stat_at(*directory, ".coracle") ? VolumeDirInfo::marked : VolumeDirInfo::unmarked;
+  auto opened = sys::open_directory(path);
+  info.quotas = opened ? probe_result(sys::project_use(*opened, 0), root) : probe_result(opened, root);
+  return info;
+}
+
 // ---- clock, memory ----
 
 ClockInfo read_clock() {
@@ -343,6 +356,7 @@ MachineInfo read_machine_info(Commands& commands, const std::string& config_file
   info.cgroup = read_cgroups();
   info.features = try_features(info.cgroup, info.root);
   info.disk = read_disk(info.settings, info.root);
+  for (const std::string& path : info.settings.volume_dirs) info.volume_dirs.push_back(read_volume_dir(path, info.root));
   info.clock = read_clock();
   info.memory = read_memory();
   info.programs = running_programs();
@@ -370,6 +384,11 @@ Result<Settings> parse_settings(std::string_view yaml_text, Settings defaults) {
   take("pauseProgram", defaults.pause_program);
   take("imageProgram", defaults.image_program);
   take("nodeName", defaults.node_name);
+  if (const json::array& all = get_array(root, "volumeDirs"); !all.empty()) {
+    defaults.volume_dirs.clear();
+    for (const json::value& each : all)
+      if (each.is_string()) defaults.volume_dirs.emplace_back(each.get_string());
+  }
   int64_t port = get_int(root, "port", defaults.port);
   if (port < 0 || port > 65535) return Error(Code::invalid, "port: " + std::to_string(port) + " is no port number");
   defaults.port = uint16_t(port);

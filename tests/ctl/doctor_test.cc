@@ -147,6 +147,22 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                  f.disk.quotas = {ProbeResult::fails, "the file system does not count by projects"};
                },
                "volume sizes", Level::warn, "does not count by projects", "prjquota"},
+           Row{"a disk for volumes that is broken",
+               [](MachineInfo& f) {
+                 f.volume_dirs = {{VolumeDirInfo::marked, "/mnt/a", "", {ProbeResult::works, ""}},
+                                  {VolumeDirInfo::absent, "/mnt/b", "Input/output error", {}}};
+               },
+               "volume directory", Level::warn, "/mnt/b cannot be used: Input/output error", "volumeDirs"},
+           Row{"a disk for volumes that may be away",
+               [](MachineInfo& f) {
+                 f.volume_dirs = {{VolumeDirInfo::unmarked, "/mnt/b", "", {}}};
+               },
+               "volume directory", Level::skip, "/mnt/b has no mark", "findmnt /mnt/b"},
+           Row{"a disk for volumes without quotas",
+               [](MachineInfo& f) {
+                 f.volume_dirs = {{VolumeDirInfo::marked, "/mnt/b", "", {ProbeResult::fails, "no projects"}}};
+               },
+               "volume sizes", Level::warn, "sizes on /mnt/b: no projects", "prjquota"},
            Row{"no overlay",
                [](MachineInfo& f) {
                  f.disk.overlay = {ProbeResult::fails, "Invalid argument"};
@@ -344,6 +360,8 @@ TEST(Doctor, reads_what_the_machine_says) {
   EXPECT_EQ(settings->port, 7443);
   EXPECT_EQ(settings->pod_cidr, "10.9.0.0/16");
   EXPECT_EQ(settings->cluster_dns, "10.96.0.10");
+  EXPECT_EQ(MUST(parse_settings("volumeDirs: [/mnt/a, /mnt/b]\n", {})).volume_dirs,
+            (std::vector<std::string>{"/mnt/a", "/mnt/b"}));
   EXPECT_FALSE(parse_settings("port: 70000\n", {}));
   EXPECT_FALSE(parse_settings("a:\n\t- b\n", {}));
   EXPECT_TRUE(parse_settings("", {}));

@@ -201,7 +201,8 @@ Y
   c delete pod user >/dev/null; c delete pvc gone --wait=false >/dev/null
   check "a claim's volume is deleted, though another volume is there" until_true 20 deleted gone
   check "a pod that waits is deleted" eval 'c delete pod held6 --timeout=20s'
-  check "the daemon ends and begins anew" eval 'stop_daemon && start_daemon'
+  stop_daemon; start_daemon
+  check "the daemon ends and begins anew" ready
   check "others run as before" phase_is pod quick Running
   kill "$hanging"; wait "$hanging" 2>/dev/null
   umount -l "$hung"; hanging=
