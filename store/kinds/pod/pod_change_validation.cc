@@ -92,6 +92,19 @@ void check_pod_annotations(const json::value& pod, Findings& out) {
   check_profile_annotations(pod, out);
 }
 
+// The claims that are made for ephemeral volumes have the names of both.
+void check_claim_names(const json::value& pod, Findings& out) {
+  std::string_view name = get_string(pod, "metadata.name");
+  const json::array& volumes = get_array(pod, "spec.volumes");
+  for (size_t i = 0; i < volumes.size() && !name.empty(); ++i) {
+    std::string_view volume = get_string(volumes[i], "name");
+    if (volume.empty() || !find(volumes[i], "ephemeral")) continue;
+    std::string claim = std::string(name) + "-" + std::string(volume);
+    for (const std::string& problem : dns_subdomain_problems(claim))
+      out.invalid(sub(item("spec.volumes", i), "name"), volume, "PVC name " + quoted(claim) + ": " + problem);
+  }
+}
+
 }  // namespace
 
 void check_images(const json::value& pod, Findings& out) {
@@ -113,6 +126,7 @@ void check_pod_create(const json::value& pod, Findings& out) {
   check_pod_annotations(pod, out);
   check_profiles_agree(pod, out);
   check_images(pod, out);
+  check_claim_names(pod, out);
   if (!get_string(pod, "spec.serviceAccountName").empty()) return;
   const json::array& volumes = get_array(pod, "spec.volumes");
   for (size_t i = 0; i < volumes.size(); ++i) {

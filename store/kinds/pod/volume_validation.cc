@@ -12,7 +12,7 @@
 namespace coracle::schema {
 namespace {
 
-constexpr int64_t kModeMax = 0777;
+constexpr int64_t kModeMax = 0777, kTokenSecondsMax = int64_t(1) << 32;
 
 void check_mode(Findings& out, const std::string& path, bool given, int64_t mode) {
   if (given && (mode < 0 || mode > kModeMax)) {
@@ -126,6 +126,9 @@ void check_token(const json::value& value, const std::string& path, Findings& ou
   if (token.has_expiration_seconds() && token.expiration_seconds() < 600) {
     out.invalid(sub(path, "expirationSeconds"), token.expiration_seconds(), "may not specify a duration less than 10 minutes");
   }
+  if (token.expiration_seconds() > kTokenSecondsMax)
+    out.invalid(sub(path, "expirationSeconds"), token.expiration_seconds(),
+                "may not specify a duration larger than 2^32 seconds");
 }
 
 void check_nfs(const json::value& value, const std::string& path, Findings& out) {
@@ -167,8 +170,22 @@ void check_inline_csi(const json::value& value, const std::string& path, Finding
   }
 }
 
+bool is_set(const json::value& field) {
+  if (const json::string* text = field.if_string()) return !text->empty();
+  if (const json::object* object = field.if_object()) return !object->empty();
+  if (const json::array* list = field.if_array()) return !list->empty();
+  return !field.is_null() && field != json::value(0);
+}
+
+// The claim gets a name and an owner of its own.
 void check_made_claim(const json::value& value, const std::string& path, Findings& out) {
-  if (!find(value, "volumeClaimTemplate")) out.required(sub(path, "volumeClaimTemplate"));
+  const json::value* made = find(value, "volumeClaimTemplate");
+  if (!made) return out.required(sub(path, "volumeClaimTemplate"));
+  std::string at = sub(path, "volumeClaimTemplate.metadata");
+  check_annotations(out, sub(at, "annotations"), get_object(*made, "metadata.annotations"));
+  check_labels(out, sub(at, "labels"), get_object(*made, "metadata.labels"));
+  for (const auto& [field, given] : get_object(*made, "metadata"))
+    if (field != "annotations" && field != "labels" && is_set(given)) out.forbidden(sub(at, field), "cannot be set");
 }
 
 // A template may omit it, because a controller can fill it in.

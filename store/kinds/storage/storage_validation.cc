@@ -190,6 +190,40 @@ void check_attributes_class_update(const json::value& now, const json::value& be
   }
 }
 
+// Labels of nodes that had other names once.
+constexpr std::pair<std::string_view, std::string_view> kRenamedLabels[] = {
+    {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
+    {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"},
+    {"beta.kubernetes.io/os", "kubernetes.io/os"},
+    {"beta.kubernetes.io/arch", "kubernetes.io/arch"},
+    {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"}};
+
+// Gives the requirements of `old` the new names of their labels where `now` has them.
+void rename_labels(json::value& old, const json::value& now) {
+  constexpr std::string_view kTerms = "required.nodeSelectorTerms";
+  const json::array& terms = get_array(now, kTerms);
+  for (size_t i = 0; i < terms.size() && i < get_array(old, kTerms).size(); ++i) {
+    json::value& term = make(old, kTerms).get_array()[i];
+    const json::array& requirements = get_array(terms[i], "matchExpressions");
+    for (size_t j = 0; j < requirements.size() && j < get_array(term, "matchExpressions").size(); ++j) {
+      json::value& requirement = make(term, "matchExpressions").get_array()[j];
+      for (auto [before, after] : kRenamedLabels)
+        if (get_string(requirement, "key") == before && get_string(requirements[j], "key") == after)
+          make(requirement, "key") = after;
+    }
+  }
+}
+
+void check_place_stays(const json::value& now, const json::value& before, Findings& out) {
+  const json::value *place = find(now, "spec.nodeAffinity"), *old = find(before, "spec.nodeAffinity");
+  if (!old || (place && *place == *old)) return;
+  json::value renamed = *old;
+  if (place) rename_labels(renamed, *place);
+  if (!place || *place != renamed)
+    out.invalid_json("nodeAffinity", place ? *place : json::value(),
+                     "field is immutable, except for updating from beta label to GA");
+}
+
 }  // namespace
 
 std::span<const NamedValidationRule> storage_rules() { return kStorageChecks; }
@@ -207,8 +241,7 @@ void check_volume_update(const json::value& now, const json::value& before, std:
   if (!changed.empty())
     out.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation" + changed);
   check_immutable(out, "volumeMode", find(now, "spec.volumeMode"), find(before, "spec.volumeMode"));
-  if (const json::value* affinity = find(before, "spec.nodeAffinity"))
-    check_immutable(out, "nodeAffinity", find(now, "spec.nodeAffinity"), affinity);
+  check_place_stays(now, before, out);
   check_attributes_class_update(now, before, false, out);
 }
 

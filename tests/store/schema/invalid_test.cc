@@ -241,6 +241,26 @@ const InvalidRow kInvalid[] = {
     {"pods",
      R"({"spec":{"resourceClaims":[{"name":"r","resourceClaimName":"x"}],"containers":[{"name":"c","image":"i","resources":{"claims":[{"name":"r","request":"a"},{"name":"r"}]}}]}})",
      "spec.containers[0].resources.claims[1]: Duplicate value: \"r\""},
+    {"pods",
+     R"({"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":{"a":"b"},"name":"mine"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}}}]}})",
+     "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"},
+    {"pods",
+     R"({"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":{"a b":"c"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}}}]}})",
+     "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.labels: Invalid value: \"a b\": name part must consist of "
+     "alphanumeric "
+     "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
+     "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
+    {"pods",
+     R"({"metadata":{"name":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd"},"spec":{"volumes":[{"name":"vv","ephemeral":{"volumeClaimTemplate":{"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}}}]}})",
+     "spec.volumes[0].name: Invalid value: \"vv\": PVC name "
+     "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa."
+     "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb."
+     "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc."
+     "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd-vv\": must be no more than 253 characters"},
+    {"pods",
+     R"({"spec":{"serviceAccountName":"a","volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t","expirationSeconds":4294967297}}]}}]}})",
+     "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 4294967297: may not specify a "
+     "duration larger than 2^32 seconds"},
     {"secrets", R"({"type":"kubernetes.io/ssh-auth","data":{"ssh-privatekey":""}})", "data[ssh-privatekey]: Required value"},
     {"secrets", R"({"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"W10="}})",
      "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": json: cannot unmarshal array into Go value of type "
@@ -1174,6 +1194,20 @@ const Change kChanges[] = {
     {"persistentvolumes", "{}", R"({"spec":{"capacity":{"storage":"2Gi"}}})", "", ""},
     {"persistentvolumes", "{}", R"({"spec":{"hostPath":{"path":"/b"}}})", "",
      "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\nchanged: spec.hostPath"},
+    {"persistentvolumes",
+     R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"failure-domain.beta.kubernetes.io/zone","operator":"In","values":["a"]}]}]}}}})",
+     R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"]}]}]}}}})",
+     "", ""},
+    {"persistentvolumes",
+     R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"]}]}]}}}})",
+     R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["b"]}]}]}}}})",
+     "",
+     "nodeAffinity: Invalid value: "
+     "{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"topology.kubernetes.io/zone\","
+     "\"operator\":\"In\",\"values\":[\"b\"]}]}]}}: field is immutable, except for updating from beta label to GA"},
+    {"persistentvolumes", "{}",
+     R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"]}]}]}}}})",
+     "", ""},
     {"persistentvolumes", "{}", R"({"spec":{"volumeMode":"Block"}})", "",
      "volumeMode: Invalid value: \"Block\": field is immutable"},
     {"persistentvolumeclaims", "{}", R"({"spec":{"volumeName":"v"}})", "", ""},
