@@ -74,26 +74,31 @@ Result<std::optional<NotifyRelay>> NotifyRelay::open(const Container& container)
   return std::optional<NotifyRelay>(NotifyRelay(std::move(socket)));
 }
 
-Result<bool> NotifyRelay::pass_on(int main_pid) const {
+Result<Fd> NotifyRelay::send_ready(int main_pid) const {
   std::array<std::byte, kMessageMax> buffer;
   while (true) {
     auto message = sys::receive_message(socket_, buffer, true);  // the descriptors of a barrier are closed at once
     if (!message && message.error().code() == Code::too_large) continue;
-    if (!message && (message.error().err() == EAGAIN || message.error().err() == EWOULDBLOCK)) return false;
+    if (!message && (message.error().err() == EAGAIN || message.error().err() == EWOULDBLOCK)) return Fd();
     if (!message) return message.take_error().wrap(kVariable);
     if (!is_ready({reinterpret_cast<const char*>(buffer.data()), message->size})) continue;
     Fd manager = TRY(sys::connect_datagram(sys::environment(kVariable)).wrap(kVariable));
     TRY(send(manager, "MAINPID=" + std::to_string(main_pid) + "\nREADY=1\n", {}));
-    TRY(wait_for_barrier(manager));
-    return true;
+    return manager;
   }
+}
+
+Result<bool> NotifyRelay::pass_on(int main_pid) const {
+  Fd manager = TRY(send_ready(main_pid));
+  return bool(manager);
 }
 
 Result<void> NotifyRelay::wait(const Fd& process, int main_pid) const {
   while (true) {
     auto ready = TRY(sys::wait_any({process.get(), socket_.get(), -1, -1}));
-    const bool is_done = TRY(pass_on(main_pid));
-    if (is_done || ready[0]) return {};
+    Fd manager = TRY(send_ready(main_pid));
+    if (manager) return wait_for_barrier(manager);
+    if (ready[0]) return {};
   }
 }
 

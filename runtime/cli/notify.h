@@ -25,13 +25,14 @@ class NotifyRelay {
   // Call before the process starts. Nothing without a NOTIFY_SOCKET of our own, or for a container that was made without one.
   static Result<std::optional<NotifyRelay>> open(const Container& container);
   const Fd& fd() const { return socket_; }  // readable when there is something to pass on
-  // Reads the messages that are there. Returns true once READY=1 was passed on, with `main_pid` as the service's main process;
-  // then it waits, for a limited time, until the manager has processed it.
+  // Reads the messages that are there. Returns true once READY=1 was passed on, with `main_pid` as the service's main process.
   Result<bool> pass_on(int main_pid) const;
-  // Blocks until READY=1 was passed on or the process has ended.
+  // Blocks until READY=1 was passed on or the process has ended. Waits, for a limited time, until the manager has processed it:
+  // call it where this process ends afterwards.
   Result<void> wait(const Fd& process, int main_pid) const;
 
  private:
+  Result<Fd> send_ready(int main_pid) const;  // the connection to the manager; none without READY=1
   explicit NotifyRelay(Fd socket) : socket_(std::move(socket)) {}
   Fd socket_;
 };
