@@ -11,7 +11,7 @@ namespace coracle::registry {
 
 std::string make_uid() {
   std::array<uint8_t, 16> bytes;
-  fill_random(bytes);
+  draw_random(bytes);
   bytes[6] = uint8_t((bytes[6] & 0x0f) | 0x40);  // version 4
   bytes[8] = uint8_t((bytes[8] & 0x3f) | 0x80);  // variant of RFC 9562
   std::string text;

@@ -12,7 +12,11 @@ namespace coracle {
 constexpr size_t kRandomBytesMax = 256;      // per call
 void fill_random(std::span<uint8_t> bytes);  // at most kRandomBytesMax; ends the process if the kernel has no generator
 
-// A uniformly distributed number below `bound`.
+// As fill_random, from bytes that this process has fetched before: few calls make a system call. For identifiers, not for secrets
+// that must not lie in memory before they are used. Thread-safe. Not for a child of fork(2): it would repeat its parent's bytes.
+void draw_random(std::span<uint8_t> bytes);
+
+// A uniformly distributed number below `bound`. Draws its bytes.
 uint32_t random_below(uint32_t bound);
 
 }  // namespace coracle
