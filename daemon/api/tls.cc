@@ -69,6 +69,24 @@ void choose_ciphers(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
 }
 
+PeerCertificate certificate_of(const SSL* ssl) {
+  PeerCertificate out;
+  openssl::Certificate certificate(SSL_get1_peer_certificate(ssl));
+  if (!certificate) return out;
+  out.presented = true;
+  out.valid = SSL_get_verify_result(ssl) == X509_V_OK;
+  X509_NAME* subject = X509_get_subject_name(certificate.get());
+  auto names = openssl::name_entries(subject, NID_commonName);
+  if (!names.empty()) out.common_name = names.front();
+  out.organizations = openssl::name_entries(subject, NID_organizationName);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (X509_digest(certificate.get(), EVP_sha256(), digest, &size) == 1)
+    for (unsigned i = 0; i < size; ++i)
+      out.fingerprint += "0123456789abcdef"[digest[i] >> 4], out.fingerprint += "0123456789abcdef"[digest[i] & 15];
+  return out;
+}
+
 sys::Timeout until(SteadyTime deadline) {
   if (deadline == SteadyTime::max()) return std::nullopt;
   auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -116,7 +134,10 @@ Result<void> TlsConnection::handshake(Deadline deadline) {
       done = SSL_do_handshake(ssl_.get());
       why = SSL_get_error(ssl_.get(), done);
     }
-    if (done == 1) return {};
+    if (done == 1) {
+      peer_certificate_ = certificate_of(ssl_.get());
+      return {};
+    }
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
       broken_ = true;
       return openssl::error("TLS handshake", Code::bad_request);
@@ -125,24 +146,6 @@ Result<void> TlsConnection::handshake(Deadline deadline) {
     if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline)
       return Error(Code::timeout, "TLS handshake");  // may be continued
   }
-}
-
-PeerCertificate TlsConnection::peer_certificate() const {
-  PeerCertificate out;
-  openssl::Certificate certificate(SSL_get1_peer_certificate(ssl_.get()));
-  if (!certificate) return out;
-  out.presented = true;
-  out.valid = SSL_get_verify_result(ssl_.get()) == X509_V_OK;
-  X509_NAME* subject = X509_get_subject_name(certificate.get());
-  auto names = openssl::name_entries(subject, NID_commonName);
-  if (!names.empty()) out.common_name = names.front();
-  out.organizations = openssl::name_entries(subject, NID_organizationName);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (X509_digest(certificate.get(), EVP_sha256(), digest, &size) == 1)
-    for (unsigned i = 0; i < size; ++i)
-      out.fingerprint += "0123456789abcdef"[digest[i] >> 4], out.fingerprint += "0123456789abcdef"[digest[i] & 15];
-  return out;
 }
 
 Result<size_t> TlsConnection::fill(Deadline deadline) {

@@ -52,7 +52,7 @@ class TlsConnection {
 
   // Errors: timeout, unavailable (the peer disconnected), bad_request (no TLS, or no common version).
   Result<void> handshake(Deadline deadline);
-  PeerCertificate peer_certificate() const;
+  const PeerCertificate& peer_certificate() const { return peer_certificate_; }  // what the handshake brought
 
   // Blocks for at least one byte; returns 0 at the end of the stream. Errors: timeout, unavailable.
   Result<size_t> read(char* to, size_t size);
@@ -101,6 +101,7 @@ class TlsConnection {
   std::shared_ptr<SSL_CTX> context_;  // kept when the settings change
   std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
   sys::Endpoint peer_, local_;
+  PeerCertificate peer_certificate_;
   Deadline read_deadline_ = Deadline::max();
   std::chrono::milliseconds write_timeout_ = kWriteStall;
   std::string in_;

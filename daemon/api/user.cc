@@ -39,10 +39,10 @@ auth::Credentials credentials_of(const Head& head, const TlsConnection& connecti
   auth::Credentials out;
   out.authorization = head.headers.get("Authorization");
   if (out.authorization.empty()) out.authorization = websocket_bearer(head);
-  PeerCertificate certificate = connection.peer_certificate();
+  const PeerCertificate& certificate = connection.peer_certificate();
   out.certificate = certificate.presented, out.trusted = certificate.valid;
-  out.common_name = std::move(certificate.common_name), out.organizations = std::move(certificate.organizations);
-  out.fingerprint = std::move(certificate.fingerprint);
+  out.common_name = certificate.common_name, out.organizations = certificate.organizations;
+  out.fingerprint = certificate.fingerprint;
   return out;
 }
 
