@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// describe: shows one object for people: its fields, its status and its events. describe_pod.cc covers pods and pod templates,
-// describe_workload.cc the kinds that create pods; nodes, Services and Secrets are covered here.
+// describe: shows one object for people: its fields, its status, what belongs to it, and its events. What it looks like: see
+// describe.h.
 #include "ctl/describe.h"
 
 #include <algorithm>
 
 #include "ctl/escape.h"
-#include "ctl/jsonpath.h"
+#include "ctl/paged_list.h"
 #include "ctl/pods.h"
 #include "ctl/print.h"
 #include "ctl/target.h"
@@ -15,91 +15,23 @@
 namespace coracle::ctl {
 namespace {
 
-std::string head_text(const json::value& object) {
-  std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  if (find(object, "metadata.namespace")) put(text, 0, "Namespace", text_at(object, "metadata.namespace"));
-  put_labels(text, "Labels", get_object(object, "metadata.labels"));
-  put_annotations(text, "Annotations", get_object(object, "metadata.annotations"));
-  return text;
-}
-
-void put_amounts(std::string& text, std::string_view name, const json::object& amounts) {
-  text.append(name).append(":\n");
-  for (const auto& [key, value] : amounts) put(text, 1, key, jsonpath_text(value));
-}
-
-std::string node_text(const json::value& node) {
-  std::string text = head_text(node);
-  put(text, 0, "CreationTimestamp", time_text(text_at(node, "metadata.creationTimestamp")));
-  const json::array& taints = get_array(node, "spec.taints");
-  if (taints.empty()) put(text, 0, "Taints", "<none>");
-  for (size_t i = 0; i < taints.size(); ++i) {
-    std::string value = text_at(taints[i], "value");
-    text += (i ? "" : "Taints:") + ("\t" + text_at(taints[i], "key")) + (value.empty() ? "" : "=" + value) + ":" +
-            text_at(taints[i], "effect") + "\n";
-  }
-  put(text, 0, "Unschedulable", get_bool(node, "spec.unschedulable") ? "true" : "false");
-  put_conditions(text, node, true);
-  text += "Addresses:\n";
-  for (const auto& address : get_array(node, "status.addresses"))
-    put(text, 1, text_at(address, "type"), text_at(address, "address"));
-  put_amounts(text, "Capacity", get_object(node, "status.capacity"));
-  put_amounts(text, "Allocatable", get_object(node, "status.allocatable"));
-  text += "System Info:\n";
-  for (const auto& [key, value] : get_object(node, "status.nodeInfo")) put(text, 1, key, jsonpath_text(value));
-  return text;
-}
-
-std::string service_text(const json::value& service) {
-  std::string text = head_text(service);
-  put(text, 0, "Selector", selector_or(service, "spec.selector", "<none>"));
-  put(text, 0, "Type", text_at(service, "spec.type"));
-  put(text, 0, "IP", text_at(service, "spec.clusterIP"));
-  for (const auto& port : get_array(service, "spec.ports")) {
-    put(text, 0, "Port",
-        or_else(text_at(port, "name"), "<unset>") + "\t" + text_at(port, "port") + "/" + text_at(port, "protocol"));
-    put(text, 0, "TargetPort", text_at(port, "targetPort") + "/" + text_at(port, "protocol"));
-    if (find(port, "nodePort"))
-      put(text, 0, "NodePort",
-          or_else(text_at(port, "name"), "<unset>") + "\t" + text_at(port, "nodePort") + "/" + text_at(port, "protocol"));
-  }
-  return text;
-}
-
-std::string secret_text(const json::value& secret) {  // prints sizes, never the values
-  std::string text = head_text(secret) + "\nType:\t" + text_at(secret, "type") + "\n\nData\n====\n";
-  for (const auto& [key, value] : get_object(secret, "data")) {
-    auto bytes = base64_decode(value.is_string() ? std::string_view(value.get_string()) : std::string_view());
-    put(text, 0, key, std::to_string(bytes ? bytes->size() : 0) + " bytes");
-  }
-  return text;
-}
-
-std::string data_text(const json::value& map) {  // printed unchanged: the tabs belong to the data
-  std::string text = "\nData\n====\n";
-  for (const auto& [key, value] : get_object(map, "data")) text += std::string(key) + ":\n----\n" + jsonpath_text(value) + "\n\n";
-  text += "\nBinaryData\n====\n";
-  for (const auto& [key, value] : get_object(map, "binaryData")) {
-    auto bytes = base64_decode(value.is_string() ? std::string_view(value.get_string()) : std::string_view());
-    text += std::string(key) + ": " + std::to_string(bytes ? bytes->size() : 0) + " bytes\n";
-  }
-  return text;
-}
-
 std::string part_text(const json::value& event) {  // the part of the object that the event is about
   std::string path = text_at(event, "involvedObject.fieldPath");
   return path.empty() ? path : path + ": ";
 }
 
+// The object's events, oldest first. Those of a node have its uid or, from its own agent, its name in place of the uid.
 Result<std::string> events_text(Session& session, const json::value& object) {
-  const schema::KindInfo& events = schema::catalog().of(kEvent);
-  std::string ns = text_at(object, "metadata.namespace");
-  Request request{.path = session.path(events, ns)};
-  request.query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") +
-                                         ",involvedObject.uid=" + std::string(uid_in_events(object))}};
-  json::value list = TRY(session.json(request));
-  std::vector<json::value> sorted(get_array(list, "items").begin(), get_array(list, "items").end());
+  std::string path = session.path(schema::catalog().of(kEvent), text_at(object, "metadata.namespace"));
+  std::vector<std::string> uids{std::string(uid_in_events(object))};
+  if (get_string(object, "kind") == "Node") uids.push_back(text_at(object, "metadata.uid"));
+  std::vector<json::value> sorted;
+  for (const auto& uid : uids) {
+    json::value list = TRY(session.json({.path = path,
+                                         .query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") +
+                                                                         ",involvedObject.uid=" + uid}}}));
+    sorted.insert(sorted.end(), get_array(list, "items").begin(), get_array(list, "items").end());
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return event_time(a) < event_time(b); });
   if (sorted.empty()) return std::string("Events:\t<none>\n");
   std::string text = "Events:\n  Type\tReason\tAge\tFrom\tMessage\n  ----\t------\t----\t----\t-------\n";
@@ -117,44 +49,143 @@ struct DescribeFlags {
   std::string selector;
   int64_t chunk_size = 500;
   bool all_namespaces = false, show_events = true;
+  Flag events_flag;  // if it is not given, several objects are shown without their events
 };
 
-Result<std::vector<json::value>> selected(Session& session, const Kind& kind, const json::value& object) {
-  const json::value* selector = find(object, "spec.selector");
-  json::value list = TRY(session.json({.path = session.path(schema::catalog().of(kind), text_at(object, "metadata.namespace")),
-                                       .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
-  return std::vector<json::value>(get_array(list, "items").begin(), get_array(list, "items").end());
-}
+// ---- related objects ----
 
-Result<std::string> told(Session& session, const schema::KindInfo& kind, const json::value& object, bool show_events) {
-  std::string text;
-  if (kind.kind == kPod) text = pod_text(object);
-  else if (kind.kind == kNode) text = node_text(object);
-  else if (kind.kind == kService) text = service_text(object);
-  else if (kind.kind == kSecret) return align_tabs(secret_text(object));
-  if (kind.kind == kConfigMap) {
-    std::string whole = align_tabs(head_text(object)) + data_text(object);
-    if (!show_events) return whole;
-    std::string events = TRY(events_text(session, object));
-    return whole + "\n" + align_tabs(events);
-  }
-  if (text.empty()) {
+class Fetcher {
+ public:
+  Fetcher(Session& session, const json::value& object, int64_t chunk_size)
+      : session_(session), object_(object), ns_(text_at(object, "metadata.namespace")), chunk_size_(chunk_size) {}
+
+  Result<Related> related(const schema::KindInfo& kind) {
     Related related;
     std::string_view name = kind.kind.kind;
-    if (kind.kind == kDeployment) related.replica_sets = TRY(selected(session, kReplicaSet, object));
+    std::string own(get_string(object_, "metadata.name"));
+    if (kind.kind == kDeployment) related.replica_sets = TRY(selected(kReplicaSet));
     if (name == "ReplicaSet" || name == "ReplicationController" || name == "StatefulSet" || name == "DaemonSet")
-      related.pods = TRY(selected(session, kPod, object));
-    text = workload_text(object, related, system_clock().now());
+      related.pods = TRY(selected(kPod));
+    if (kind.kind == kService) related.slices = TRY(slices_of(own));
+    if (kind.kind == kPersistentVolumeClaim) related.pods = TRY(list(kPod, ns_));
+    if (kind.kind == kNamespace) {
+      related.quotas = TRY(list(kResourceQuota, own));
+      related.limits = TRY(list(kLimitRange, own));
+    }
+    if (name == "Ingress") find_backends(related);
+    if (kind.kind == kNode) TRY(find_use(related, own));
+    return related;
   }
-  if (text.empty()) text = plain_text(object);
-  if (!show_events || kind.kind.kind == "ResourceQuota") return align_tabs(text);  // quotas have no events
-  std::string events = TRY(events_text(session, object));
+
+ private:
+  Result<std::vector<json::value>> list(const Kind& kind, std::string_view ns, Query query = {}) {
+    const schema::KindInfo& info = schema::catalog().of(kind);
+    json::value list = TRY(paged_list(session_, {.path = session_.path(info, ns), .query = std::move(query)}, chunk_size_));
+    return std::vector<json::value>(get_array(list, "items").begin(), get_array(list, "items").end());
+  }
+
+  Result<std::vector<json::value>> selected(const Kind& kind) {
+    const json::value* selector = find(object_, "spec.selector");
+    return list(kind, ns_, {{"labelSelector", selector ? selector_text(*selector) : ""}});
+  }
+
+  Result<std::vector<json::value>> slices_of(const std::string& service) {
+    return list(kEndpointSlice, ns_, {{"labelSelector", "kubernetes.io/service-name=" + service}});
+  }
+
+  void find_backend(Related& related, const json::value* backend) {
+    std::string name = backend ? text_at(*backend, "service.name") : "";
+    if (name.empty() || related.backends.contains(name)) return;
+    Backend& found = related.backends[name];
+    auto slices = slices_of(name);
+    auto service = session_.json({.path = session_.path(schema::catalog().of(kService), ns_, name)});
+    if (!slices || !service) {
+      found.error = (slices ? service.error() : slices.error()).text();
+      return;
+    }
+    found.slices = std::move(*slices);
+    found.service = std::move(*service);
+  }
+
+  void find_backends(Related& related) {
+    find_backend(related, find(object_, "spec.defaultBackend"));
+    for (const auto& rule : get_array(object_, "spec.rules"))
+      for (const auto& path : get_array(rule, "http.paths")) find_backend(related, find(path, "backend"));
+  }
+
+  Result<void> find_use(Related& related, const std::string& node) {
+    auto lease = session_.json({.path = session_.path(schema::catalog().of(kLease), "kube-node-lease", node)});
+    if (lease) related.lease = std::move(*lease);
+    else related.lease_error = lease.error().text();
+    auto pods = list(kPod, "", {{"fieldSelector", "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed"}});
+    related.pods_known = pods || pods.error().code() != Code::forbidden;
+    if (pods) related.pods = std::move(*pods);
+    else if (related.pods_known) return pods.take_error();
+    return {};
+  }
+
+  Session& session_;
+  const json::value& object_;
+  const std::string ns_;
+  const int64_t chunk_size_;
+};
+
+bool has_no_events(const schema::KindInfo& kind) {
+  for (std::string_view name : {"Secret", "ResourceQuota", "LimitRange", "Namespace", "Role", "ClusterRole", "RoleBinding",
+                                "ClusterRoleBinding", "NetworkPolicy"})
+    if (kind.kind.kind == name) return true;
+  return false;
+}
+
+// "" for a kind without a description of its own, among them those of other vendors' groups.
+std::string text_of(const schema::KindInfo& kind, const json::value& object, const Related& related) {
+  if (kind.kind.group.find('.') != kind.kind.group.npos && !kind.kind.group.ends_with(".k8s.io")) return {};
+  WallTime now = system_clock().now();
+  if (get_string(object, "kind") == "Pod") return pod_text(object, now);
+  for (std::string text : {workload_text(object, related, now), machine_text(object, related, now), network_text(object, related),
+                           storage_text(object, related, now), access_text(object)})
+    if (!text.empty()) return text;
+  return {};
+}
+
+Result<std::string> told(Session& session, const schema::KindInfo& kind, const json::value& object, const DescribeFlags& flags) {
+  Related related = TRY(Fetcher(session, object, flags.chunk_size).related(kind));
+  std::string text = text_of(kind, object, related);
+  bool with_events = flags.show_events && !(has_no_events(kind) && !text.empty());
+  if (text.empty() && kind.kind != kConfigMap) text = plain_text(object);
+  std::string events;
+  if (with_events) events = TRY(events_text(session, object));
+  if (kind.kind == kConfigMap) {
+    put_head(text, object);
+    return align_tabs(text) + data_text(object) + "\n" + align_tabs(events);
+  }
   // The rows of events get their own column widths.
   if (events.starts_with("Events:\n")) return align_tabs(text) + align_tabs(events);
   return align_tabs(text + events);
 }
 
-Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
+// `describe pod web` means all pods whose names begin with "web" if none has that name. Returns false if there is none either.
+Result<bool> tell_by_prefix(Session& session, const DescribeFlags& flags) {
+  std::vector<Named> named = TRY(parse_named({flags.args[0]}));
+  if (named.size() != 1) return false;
+  const schema::KindInfo& kind = *named[0].kind;
+  json::value list = TRY(paged_list(session, {.path = session.path(kind, session.ns())}, flags.chunk_size));
+  bool any = false;
+  for (json::value object : get_array(list, "items")) {
+    if (!get_string(object, "metadata.name").starts_with(flags.args[1])) continue;
+    name_kind(object, kind);
+    std::string text = TRY(told(session, kind, object, flags));
+    out(visible_lines(text) + "\n");
+    any = true;
+  }
+  return any;
+}
+
+Result<int> run_describe(Commands& commands, DescribeFlags flags) {
+  if (flags.args.empty() && flags.files.empty())
+    return Error(Code::bad_request,
+                 "You must specify the type of resource to describe. Use \"coraclectl api-resources\" for a complete list of "
+                 "supported resources.");
   Session* session = TRY(commands.session());
   TargetFlags wanted{.args = flags.args, .files = flags.files, .selector = flags.selector};
   wanted.chunk_size = flags.chunk_size;
@@ -163,9 +194,16 @@ Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
     tell(flags.all_namespaces ? "No resources found\n" : "No resources found in " + session->ns() + " namespace.\n");
     return 0;
   }
+  if (flags.args.size() == 2 && targets.found.empty() && targets.missing[0].code() == Code::not_found) {
+    DescribeFlags by_prefix = flags;
+    if (flags.events_flag.count() == 0) by_prefix.show_events = false;
+    bool any = TRY(tell_by_prefix(*session, by_prefix));
+    if (any) return 0;
+  }
+  if (targets.found.size() + targets.missing.size() > 1 && flags.events_flag.count() == 0) flags.show_events = false;
   bool first = true;
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    std::string text = TRY(told(*session, *live.kind, live.object, flags.show_events));
+    std::string text = TRY(told(*session, *live.kind, live.object, flags));
     out((std::exchange(first, false) ? "" : "\n\n") + visible_lines(text));
     return {};
   });
@@ -181,7 +219,7 @@ void add_describe(Commands& commands) {
   describe.add_option("-l,--selector", flags->selector, "label selector");
   describe.add_option("--chunk-size", flags->chunk_size, "objects that one answer of the server holds; 0: all");
   describe.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
-  describe.add_flag("--show-events,!--no-show-events", flags->show_events, "with its events");
+  flags->events_flag = describe.add_flag("--show-events,!--no-show-events", flags->show_events, "with its events");
   commands.on(describe, [&commands, flags] { return run_describe(commands, *flags); });
 }
 

@@ -9,11 +9,13 @@
 #include "ctl/pods.h"
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
+#include "store/schema/table.h"
 
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kAnnotationMax = 140;  // characters per line
+constexpr size_t kAnnotationMax = 140;                                   // characters per line
+constexpr std::string_view kNoTime = "Mon, 01 Jan 0001 00:00:00 +0000";  // Go's time 0
 
 std::string indent(size_t level) { return std::string(2 * level, ' '); }
 
@@ -44,17 +46,39 @@ std::string ports_text(const json::value& container, const char* field) {
 }
 
 void put_state(std::string& text, std::string_view name, const json::value* state) {
-  std::string kind =
-      state && state->is_object() && !state->get_object().empty() ? std::string(state->get_object().begin()->key()) : "waiting";
-  json::value detail = state ? json::value(get_object(*state, kind)) : json::value(json::object());
-  kind[0] = char(kind[0] - 'a' + 'A');
-  put(text, 2, name, kind);
-  for (auto [field, label] : {std::pair{"reason", "Reason"}, std::pair{"message", "Message"}})
-    if (find(detail, field)) put(text, 3, label, text_at(detail, field));
-  if (kind == "Terminated") put(text, 3, "Exit Code", std::to_string(get_int(detail, "exitCode")));
-  if (int64_t signal = get_int(detail, "signal")) put(text, 3, "Signal", std::to_string(signal));
+  const json::value none, &given = state ? *state : none;
+  if (const json::value* running = find(given, "running")) {
+    put(text, 2, name, "Running");
+    put(text, 3, "Started", time_text(text_at(*running, "startedAt")));
+    return;
+  }
+  const json::value *ended = find(given, "terminated"), *waiting = find(given, "waiting");
+  put(text, 2, name, ended ? "Terminated" : "Waiting");
+  if (const json::value* detail = ended ? ended : waiting; detail && !text_at(*detail, "reason").empty())
+    put(text, 3, "Reason", text_at(*detail, "reason"));
+  if (!ended) return;
+  if (std::string message = text_at(*ended, "message"); !message.empty()) put(text, 3, "Message", message);
+  put(text, 3, "Exit Code", std::to_string(get_int(*ended, "exitCode")));
+  if (int64_t signal = get_int(*ended, "signal"); signal > 0) put(text, 3, "Signal", std::to_string(signal));
   for (auto [field, label] : {std::pair{"startedAt", "Started"}, std::pair{"finishedAt", "Finished"}})
-    if (find(detail, field)) put(text, 3, label, time_text(text_at(detail, field)));
+    put(text, 3, label, or_else(time_text(text_at(*ended, field)), kNoTime));
+}
+
+std::string upper_hex(char c) {
+  constexpr const char* kDigits = "0123456789ABCDEF";
+  auto byte = static_cast<unsigned char>(c);
+  return {kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+// As Go's net/url writes a path.
+std::string url_path(const std::string& path) {
+  constexpr std::string_view kKept = "/-_.~$&+,:;=@";
+  std::string out = path.empty() || path.starts_with('/') ? "" : "/";
+  for (char c : path) {
+    bool kept = std::isalnum(static_cast<unsigned char>(c)) || kKept.find(c) != kKept.npos;
+    out += kept ? std::string(1, c) : "%" + upper_hex(c);
+  }
+  return out;
 }
 
 std::string probe_text(const json::value& probe) {
@@ -70,7 +94,7 @@ std::string probe_text(const json::value& probe) {
   }
   if (find(probe, "httpGet"))
     return "http-get " + to_lower(or_else(text_at(probe, "httpGet.scheme"), "HTTP")) + "://" + text_at(probe, "httpGet.host") +
-           ":" + text_at(probe, "httpGet.port") + text_at(probe, "httpGet.path") + times;
+           ":" + text_at(probe, "httpGet.port") + url_path(text_at(probe, "httpGet.path")) + times;
   if (find(probe, "tcpSocket"))
     return "tcp-socket " + text_at(probe, "tcpSocket.host") + ":" + text_at(probe, "tcpSocket.port") + times;
   if (find(probe, "grpc")) return "grpc <pod>:" + text_at(probe, "grpc.port") + " " + text_at(probe, "grpc.service") + times;
@@ -93,24 +117,40 @@ void put_env_from(std::string& text, const json::value& container) {
 }
 
 // The value of a reference such as "limits.cpu" in the container, in whole units of the divisor.
-std::string amount_text(const json::value& container, const json::value& reference) {
+std::string container_amount(const json::value& container, const json::value& reference) {
   std::string resource = text_at(reference, "resource"), divisor_text = or_else(text_at(reference, "divisor"), "0");
-  auto amount = Quantity::parse(text_at(container, "resources." + resource)), divisor = Quantity::parse(divisor_text);
-  if (!amount || !divisor) return {};
+  auto amount = Quantity::parse(or_else(text_at(container, "resources." + resource), "0")),
+       divisor = Quantity::parse(divisor_text);
+  if (!amount || !divisor) return {};  // kubectl prints nothing for a malformed one
   bool cpu = resource.ends_with(".cpu");
   int64_t whole = cpu ? amount->milli_value() : amount->value();
   int64_t unit = divisor->is_zero() ? (cpu ? 1000 : 1) : std::max<int64_t>(1, cpu ? divisor->milli_value() : divisor->value());
   return std::to_string((whole + unit - 1) / unit);
 }
 
+// What a variable gets from the pod's metadata; kubectl looks at no other fields.
+std::string pod_field(const json::value& pod, const std::string& path) {
+  if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid") return text_at(pod, path);
+  for (std::string_view map : {"labels", "annotations"}) {
+    std::string head = "metadata." + std::string(map) + "['";
+    if (!path.starts_with(head) || !path.ends_with("']")) continue;
+    std::string key = path.substr(head.size(), path.size() - head.size() - 2);
+    const json::value* value = find_keys(pod, {"metadata", map, key});
+    return value ? jsonpath_text(*value) : "";
+  }
+  return {};
+}
+
 std::string variable_text(const json::value* pod, const json::value& container, const json::value& from) {
   if (const json::value* field = find(from, "fieldRef")) {
     std::string path = text_at(*field, "fieldPath");
-    bool known = pod && (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid");
-    return (known ? text_at(*pod, path) : "") + " (" + or_else(text_at(*field, "apiVersion"), "v1") + ":" + path + ")";
+    return (pod ? pod_field(*pod, path) : "") + " (" + or_else(text_at(*field, "apiVersion"), "v1") + ":" + path + ")";
   }
-  if (const json::value* amount = find(from, "resourceFieldRef"))
-    return amount_text(container, *amount) + " (" + text_at(*amount, "resource") + ")";
+  if (const json::value* amount = find(from, "resourceFieldRef")) {
+    std::string value = container_amount(container, *amount), resource = text_at(*amount, "resource");
+    bool unlimited = value == "0" && (resource == "limits.cpu" || resource == "limits.memory");
+    return (unlimited ? "node allocatable" : value) + " (" + resource + ")";
+  }
   if (const json::value* key = find(from, "secretKeyRef"))
     return "<set to the key '" + text_at(*key, "key") + "' in secret '" + text_at(*key, "name") +
            "'>\tOptional: " + optional_text(*key);
@@ -144,6 +184,26 @@ void put_mounts(std::string& text, const json::value& container) {
     text += indent(3) + text_at(mount, "mountPath") + " from " + text_at(mount, "name") +
             (get_bool(mount, "readOnly") ? " (ro" : " (rw") + (path.empty() ? "" : ",path=" + coracle::quoted(path)) + ")\n";
   }
+  std::vector<std::string> devices;
+  for (const auto& device : get_array(container, "volumeDevices"))
+    devices.push_back(text_at(device, "devicePath") + " from " + text_at(device, "name"));
+  std::sort(devices.begin(), devices.end());
+  if (!devices.empty()) text += indent(2) + (mounts.empty() ? "Devices:\t<none>\n" : "Devices:\n");
+  for (const auto& device : devices) text += indent(3) + device + "\n";
+}
+
+void put_resources(std::string& text, size_t level, const json::value& object, const std::string& path) {
+  for (auto [field, label] : {std::pair{".limits", "Limits"}, std::pair{".requests", "Requests"}}) {
+    const json::object& amounts = get_object(object, path + field);
+    if (!amounts.empty()) text += indent(level) + label + ":\n";
+    for (const auto& key : sorted_keys(amounts)) put(text, level + 1, key, amount_text(&amounts.at(key)));
+  }
+}
+
+void put_seccomp(std::string& text, size_t level, const json::value& object, const std::string& path, size_t local_level) {
+  std::string type = text_at(object, path + ".seccompProfile.type");
+  if (!type.empty()) put(text, level, "SeccompProfile", type);
+  if (type == "Localhost") put(text, local_level, "LocalhostProfile", text_at(object, path + ".seccompProfile.localhostProfile"));
 }
 
 // `pod`: the pod that owns the containers, with `statuses`; nullptr for a pod template.
@@ -163,6 +223,7 @@ void put_containers(std::string& text, const json::value* pod, std::string_view 
     bool several = get_array(container, "ports").size() > 1;
     put(text, 2, several ? "Ports" : "Port", or_else(ports_text(container, "containerPort"), "<none>"));
     put(text, 2, several ? "Host Ports" : "Host Port", or_else(ports_text(container, "hostPort"), "<none>"));
+    put_seccomp(text, 2, container, "securityContext", 3);
     put_lines(text, 2, "Command", get_array(container, "command"));
     put_lines(text, 2, "Args", get_array(container, "args"));
     if (known) {
@@ -172,11 +233,7 @@ void put_containers(std::string& text, const json::value* pod, std::string_view 
       put(text, 2, "Ready", get_bool(*status, "ready") ? "True" : "False");
       put(text, 2, "Restart Count", std::to_string(get_int(*status, "restartCount")));
     }
-    for (auto [field, label] : {std::pair{"resources.limits", "Limits"}, std::pair{"resources.requests", "Requests"}}) {
-      const json::object& amounts = get_object(container, field);
-      if (!amounts.empty()) text += indent(2) + label + ":\n";
-      for (const auto& key : sorted_keys(amounts)) put(text, 3, key, jsonpath_text(amounts.at(key)));
-    }
+    put_resources(text, 2, container, "resources");
     for (auto [field, label] :
          {std::pair{"livenessProbe", "Liveness"}, std::pair{"readinessProbe", "Readiness"}, std::pair{"startupProbe", "Startup"}})
       if (const json::value* probe = find(container, field)) put(text, 2, label, probe_text(*probe));
@@ -186,53 +243,11 @@ void put_containers(std::string& text, const json::value* pod, std::string_view 
   }
 }
 
-void put_projected(std::string& text, const json::value& source) {
-  if (const json::value* secret = find(source, "secret"))
-    put(text, 2, "SecretName", text_at(*secret, "name")), put(text, 2, "Optional", optional_text(*secret));
-  if (const json::value* map = find(source, "configMap"))
-    put(text, 2, "ConfigMapName", text_at(*map, "name")), put(text, 2, "Optional", optional_text(*map));
-  if (find(source, "downwardAPI")) put(text, 2, "DownwardAPI", "true");
-  if (const json::value* token = find(source, "serviceAccountToken"))
-    put(text, 2, "TokenExpirationSeconds", text_at(*token, "expirationSeconds"));
-}
-
-void put_volume(std::string& text, const json::value& volume) {
-  auto type = [&](std::string_view what) { put(text, 2, "Type", what); };
-  if (const json::value* host = find(volume, "hostPath")) {
-    type("HostPath (bare host directory volume)");
-    put(text, 2, "Path", text_at(*host, "path")), put(text, 2, "HostPathType", text_at(*host, "type"));
-  } else if (const json::value* dir = find(volume, "emptyDir")) {
-    type("EmptyDir (a temporary directory that shares a pod's lifetime)");
-    put(text, 2, "Medium", text_at(*dir, "medium")), put(text, 2, "SizeLimit", or_else(text_at(*dir, "sizeLimit"), "<unset>"));
-  } else if (const json::value* secret = find(volume, "secret")) {
-    type("Secret (a volume populated by a Secret)");
-    put(text, 2, "SecretName", text_at(*secret, "secretName")), put(text, 2, "Optional", optional_text(*secret));
-  } else if (const json::value* map = find(volume, "configMap")) {
-    type("ConfigMap (a volume populated by a ConfigMap)");
-    put(text, 2, "Name", text_at(*map, "name")), put(text, 2, "Optional", optional_text(*map));
-  } else if (const json::value* claim = find(volume, "persistentVolumeClaim")) {
-    type("PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)");
-    put(text, 2, "ClaimName", text_at(*claim, "claimName")),
-        put(text, 2, "ReadOnly", get_bool(*claim, "readOnly") ? "true" : "false");
-  } else if (find(volume, "downwardAPI")) {
-    type("DownwardAPI (a volume populated by information about the pod)");
-    text += indent(2) + "Items:\n";
-    for (const auto& item : get_array(volume, "downwardAPI.items"))
-      text += indent(3) + text_at(item, "fieldRef.fieldPath") + " -> " + text_at(item, "path") + "\n";
-  } else if (find(volume, "projected")) {
-    type("Projected (a volume that contains injected data from multiple sources)");
-    for (const auto& source : get_array(volume, "projected.sources")) put_projected(text, source);
-  } else {
-    for (const auto& [key, value] : volume.get_object())
-      if (key != "name") type(std::string(key) + " " + to_text(value));
-  }
-}
-
 void put_volumes(std::string& text, std::string_view space, const json::array& volumes) {
   text.append(space).append(volumes.empty() ? "Volumes:\t<none>\n" : "Volumes:\n");
   for (const auto& volume : volumes) {
     text += indent(1) + (space.empty() ? "" : " ") + text_at(volume, "name") + ":\n";
-    put_volume(text, volume);
+    put_volume_source(text, volume, false);
   }
 }
 
@@ -256,10 +271,14 @@ void put_tolerations(std::string& text, std::string_view name, const json::array
 
 void put_spread(std::string& text, std::string_view space, const json::array& constraints) {
   if (constraints.empty()) return;
+  std::vector<json::value> sorted(constraints.begin(), constraints.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return get_string(a, "topologyKey") < get_string(b, "topologyKey"); });
   text.append(space).append("Topology Spread Constraints:");
-  for (const auto& constraint : constraints)
-    text += "\t" + text_at(constraint, "topologyKey") + ":" + text_at(constraint, "whenUnsatisfiable") + " when max skew " +
-            text_at(constraint, "maxSkew") + " is exceeded for selector " + selector_or(constraint, "labelSelector", "<none>") +
+  for (const auto& constraint : sorted)
+    text += (&constraint == sorted.data() ? "\t" : std::string(space) + "\t") + text_at(constraint, "topologyKey") + ":" +
+            text_at(constraint, "whenUnsatisfiable") + " when max skew " + text_at(constraint, "maxSkew") + " is exceeded" +
+            (find(constraint, "labelSelector") ? " for selector " + selector_or(constraint, "labelSelector", "<none>") : "") +
             "\n";
 }
 
@@ -267,6 +286,21 @@ void put_spread(std::string& text, std::string_view space, const json::array& co
 
 void put(std::string& text, size_t level, std::string_view name, std::string_view value) {
   text.append(2 * level, ' ').append(name).append(":\t").append(value).append("\n");
+}
+
+void put_name(std::string& text, const json::value& object) {
+  put(text, 0, "Name", text_at(object, "metadata.name"));
+  if (find(object, "metadata.namespace")) put(text, 0, "Namespace", text_at(object, "metadata.namespace"));
+}
+
+void put_marks(std::string& text, const json::value& object) {
+  put_labels(text, "Labels", get_object(object, "metadata.labels"));
+  put_annotations(text, "Annotations", get_object(object, "metadata.annotations"));
+}
+
+void put_head(std::string& text, const json::value& object) {
+  put_name(text, object);
+  put_marks(text, object);
 }
 
 void put_labels(std::string& text, std::string_view name, const json::object& labels) {
@@ -303,6 +337,31 @@ void put_conditions(std::string& text, const json::value& object, bool with_mess
             text_at(condition, "reason") + (with_message ? "\t" + text_at(condition, "message") : "") + "\n";
 }
 
+void put_conditions_with_time(std::string& text, const json::value& object) {
+  const json::array& conditions = get_array(object, "status.conditions");
+  if (!conditions.empty())
+    text +=
+        "Conditions:\n  Type\tStatus\tLastTransitionTime\tReason\tMessage\n"
+        "  ----\t------\t------------------\t------\t-------\n";
+  for (const auto& condition : conditions)
+    text += "  " + text_at(condition, "type") + "\t" + text_at(condition, "status") + "\t" +
+            or_else(time_text(text_at(condition, "lastTransitionTime")), kNoTime) + "\t" + text_at(condition, "reason") + "\t" +
+            text_at(condition, "message") + "\n";
+}
+
+void put_node_conditions(std::string& text, const json::value& object, std::string_view field, std::string_view title) {
+  const json::array& conditions = get_array(object, "status.conditions");
+  if (!conditions.empty())
+    text += "Conditions:\n  Type\tStatus\t" + std::string(title) +
+            "\tLastTransitionTime\tReason\tMessage\n"
+            "  ----\t------\t-----------------\t------------------\t------\t-------\n";
+  for (const auto& condition : conditions)
+    text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " \t" +
+            or_else(time_text(text_at(condition, field)), kNoTime) + " \t" +
+            or_else(time_text(text_at(condition, "lastTransitionTime")), kNoTime) + " \t" + text_at(condition, "reason") + " \t" +
+            text_at(condition, "message") + "\n";
+}
+
 void put_controller(std::string& text, const json::value& object) {
   for (const auto& owner : get_array(object, "metadata.ownerReferences"))
     if (get_bool(owner, "controller")) put(text, 0, "Controlled By", text_at(owner, "kind") + "/" + text_at(owner, "name"));
@@ -331,6 +390,12 @@ std::string time_text(std::string_view time) {
   return std::string(text, size);
 }
 
+std::string amount_text(const json::value* amount) {
+  if (!amount || amount->is_null()) return {};
+  auto parsed = Quantity::from_json(*amount);
+  return parsed ? parsed->text() : jsonpath_text(*amount);
+}
+
 std::string map_text(const json::object& map) {
   std::vector<std::string> pairs;
   for (const auto& key : sorted_keys(map)) pairs.push_back(key + "=" + jsonpath_text(map.at(key)));
@@ -356,7 +421,7 @@ std::string template_text(const json::value& pod_template) {
   return text;
 }
 
-std::string pod_text(const json::value& pod) {
+std::string pod_text(const json::value& pod, WallTime now) {
   std::string text;
   put(text, 0, "Name", text_at(pod, "metadata.name"));
   put(text, 0, "Namespace", text_at(pod, "metadata.namespace"));
@@ -369,19 +434,26 @@ std::string pod_text(const json::value& pod) {
   if (find(pod, "status.startTime")) put(text, 0, "Start Time", time_text(text_at(pod, "status.startTime")));
   put_labels(text, "Labels", get_object(pod, "metadata.labels"));
   put_annotations(text, "Annotations", get_object(pod, "metadata.annotations"));
-  bool ends = find(pod, "metadata.deletionTimestamp") != nullptr;
-  put(text, 0, "Status",
-      ends ? "Terminating (since " + time_text(text_at(pod, "metadata.deletionTimestamp")) + ")" : text_at(pod, "status.phase"));
-  if (ends && find(pod, "metadata.deletionGracePeriodSeconds"))
+  std::string end = text_at(pod, "metadata.deletionTimestamp"), phase = text_at(pod, "status.phase");
+  if (!end.empty() && phase != "Failed" && phase != "Succeeded") {
+    put(text, 0, "Status", "Terminating (lasts " + schema::human_age(end, now) + ")");
     put(text, 0, "Termination Grace Period", text_at(pod, "metadata.deletionGracePeriodSeconds") + "s");
+  } else {
+    put(text, 0, "Status", phase);
+  }
   for (auto [field, label] : {std::pair{"status.reason", "Reason"}, std::pair{"status.message", "Message"}})
     if (std::string value = text_at(pod, field); !value.empty()) put(text, 0, label, value);
+  put_seccomp(text, 0, pod, "spec.securityContext", 0);
   put(text, 0, "IP", text_at(pod, "status.podIP"));
   const json::array& addresses = get_array(pod, "status.podIPs");
   text += addresses.empty() ? "IPs:\t<none>\n" : "IPs:\n";
   for (const auto& address : addresses) put(text, 1, "IP", text_at(address, "ip"));
   put_controller(text, pod);
   if (std::string name = text_at(pod, "status.nominatedNodeName"); !name.empty()) put(text, 0, "NominatedNodeName", name);
+  if (find(pod, "spec.resources")) {
+    text += "Resources:\n";
+    put_resources(text, 1, pod, "spec.resources");
+  }
   if (const json::array& init = get_array(pod, "spec.initContainers"); !init.empty())
     put_containers(text, &pod, "Init Containers", init, get_array(pod, "status.initContainerStatuses"));
   put_containers(text, &pod, "Containers", get_array(pod, "spec.containers"), get_array(pod, "status.containerStatuses"));
@@ -398,12 +470,8 @@ std::string pod_text(const json::value& pod) {
   }
   if (const json::array& conditions = get_array(pod, "status.conditions"); !conditions.empty()) {
     text += "Conditions:\n  Type\tStatus\n";
-    for (const auto& condition : conditions) {
-      text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " ";
-      std::string reason = text_at(condition, "reason"),
-                  message = text_at(condition, "message");  // kubectl does not print this message here
-      text += (reason.empty() && message.empty() ? "" : "\t" + reason + (message.empty() ? "" : ": " + message)) + "\n";
-    }
+    for (const auto& condition : conditions)
+      text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " \n";
   }
   put_volumes(text, "", get_array(pod, "spec.volumes"));
   if (std::string quality = text_at(pod, "status.qosClass"); !quality.empty()) put(text, 0, "QoS Class", quality);

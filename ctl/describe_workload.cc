@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How describe shows the kinds that create pods, autoscalers, budgets and quotas; and any other kind, field by field. See
-// describe.h.
+// How describe shows the kinds that create pods, autoscalers and budgets; and any other kind, field by field. See describe.h.
 #include <algorithm>
 #include <cctype>
 
@@ -17,16 +16,6 @@ std::string number_at(const json::value& object, std::string_view path) { return
 std::string flag_at(const json::value& object, std::string_view path) { return get_bool(object, path) ? "True" : "False"; }
 std::string number_or_unset(const json::value& object, std::string_view path, std::string_view unit = {}) {
   return find(object, path) ? text_at(object, path) + std::string(unit) : "<unset>";
-}
-
-void put_name(std::string& text, const json::value& object) {
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  if (find(object, "metadata.namespace")) put(text, 0, "Namespace", text_at(object, "metadata.namespace"));
-}
-
-void put_marks(std::string& text, const json::value& object) {
-  put_labels(text, "Labels", get_object(object, "metadata.labels"));
-  put_annotations(text, "Annotations", get_object(object, "metadata.annotations"));
 }
 
 std::string of_template(const json::value& object) {
@@ -281,7 +270,7 @@ std::string autoscaler_text(const json::value& object) {
   return text;
 }
 
-// ---- policy, scheduling, quota ----
+// ---- policy, scheduling ----
 
 std::string budget_text(const json::value& object) {
   std::string text;
@@ -304,39 +293,6 @@ std::string priority_text(const json::value& object) {
   put(text, 0, "PreemptionPolicy", text_at(object, "preemptionPolicy"));
   put(text, 0, "Description", text_at(object, "description"));
   put(text, 0, "Annotations", map_text(get_object(object, "metadata.annotations")));
-  return text;
-}
-
-const char* scope_text(std::string_view scope) {
-  return scope == "Terminating" ? "Matches all pods that have an active deadline. These pods have a limited lifespan on a node "
-                                  "before being actively terminated by the system."
-         : scope == "NotTerminating" ? "Matches all pods that do not have an active deadline. These pods usually include long "
-                                       "running pods whose container command is not expected to terminate."
-         : scope == "BestEffort"
-             ? "Matches all pods that do not have resource requirements set. These pods have a best effort quality of service."
-         : scope == "NotBestEffort" ? "Matches all pods that have at least one resource requirement set. These pods have a "
-                                      "burstable or guaranteed quality of service."
-                                    : nullptr;
-}
-
-std::string quota_text(const json::value& object) {
-  std::string text;
-  put_name(text, object);
-  std::vector<std::string> scopes;
-  for (const auto& scope : get_array(object, "spec.scopes")) scopes.push_back(jsonpath_text(scope));
-  std::sort(scopes.begin(), scopes.end());
-  if (!scopes.empty()) put(text, 0, "Scopes", join(scopes, ", "));
-  for (const auto& scope : scopes)
-    if (const char* what = scope_text(scope)) text += " * " + std::string(what) + "\n";
-  text += "Resource\tUsed\tHard\n--------\t----\t----\n";
-  const json::object &used = get_object(object, "status.used"), &hard = get_object(object, "status.hard");
-  std::vector<std::string> names;
-  for (const auto& [name, amount] : hard) names.emplace_back(name);
-  std::sort(names.begin(), names.end());
-  for (const auto& name : names) {
-    const json::value* amount = used.if_contains(name);
-    text += name + "\t" + (amount ? jsonpath_text(*amount) : "0") + "\t" + jsonpath_text(hard.at(name)) + "\n";
-  }
   return text;
 }
 
@@ -395,13 +351,13 @@ std::string workload_text(const json::value& object, const Related& related, Wal
   if (kind == "HorizontalPodAutoscaler") return autoscaler_text(object);
   if (kind == "PodDisruptionBudget") return budget_text(object);
   if (kind == "PriorityClass") return priority_text(object);
-  if (kind == "ResourceQuota") return quota_text(object);
   return {};
 }
 
 std::string plain_text(const json::value& object) {
   std::string text;
-  put_name(text, object);
+  put(text, 0, "Name", text_at(object, "metadata.name"));
+  put(text, 0, "Namespace", text_at(object, "metadata.namespace"));
   put_marks(text, object);
   json::object rest = object.is_object() ? object.get_object() : json::object();
   if (json::value* metadata = rest.if_contains("metadata"); metadata && metadata->is_object())

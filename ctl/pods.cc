@@ -10,22 +10,24 @@
 namespace coracle::ctl {
 
 std::string selector_text(const json::value& selector) {
-  std::vector<std::string> parts;
   const json::object* object = selector.if_object();
   if (!object) return {};
+  std::vector<std::pair<std::string, std::string>> requirements;  // by key, which orders them
   bool structured = object->contains("matchLabels") || object->contains("matchExpressions");
   const json::object& labels = structured ? get_object(selector, "matchLabels") : *object;
   for (const auto& [key, value] : labels)
-    parts.push_back(std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : ""));
+    requirements.emplace_back(key, std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : ""));
   for (const auto& expression : get_array(selector, "matchExpressions")) {
     std::string key(get_string(expression, "key")), op(get_string(expression, "operator"));
-    std::vector<std::string> values;
-    for (const auto& value : get_array(expression, "values"))
-      if (value.is_string()) values.emplace_back(value.get_string());
-    if (op == "Exists") parts.push_back(key);
-    else if (op == "DoesNotExist") parts.push_back("!" + key);
-    else parts.push_back(key + (op == "In" ? " in (" : " notin (") + join(values, ",") + ")");
+    std::vector<std::string> values = get_strings(expression, "values");
+    std::sort(values.begin(), values.end());
+    if (op == "Exists") requirements.emplace_back(key, key);
+    else if (op == "DoesNotExist") requirements.emplace_back(key, "!" + key);
+    else requirements.emplace_back(key, key + (op == "In" ? " in (" : " notin (") + join(values, ",") + ")");
   }
+  std::stable_sort(requirements.begin(), requirements.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> parts;
+  for (auto& [key, text] : requirements) parts.push_back(std::move(text));
   return join(parts, ",");
 }
 
@@ -86,8 +88,8 @@ Result<const json::value*> choose_container(const json::value& pod, const std::s
       if (get_string(container, "name") == wanted) found = &container;
     }
   if (!found)
-    return Error(Code::bad_request, "container " + coracle::quoted(wanted) + " not found in pod " +
-                                        std::string(get_string(pod, "metadata.name")) + "; it has " + join(names, ", "));
+    return Error(Code::bad_request, "container " + wanted + " is not valid for pod " +
+                                        std::string(get_string(pod, "metadata.name")) + " out of: " + join(names, ", "));
   bool marked = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}) != nullptr;
   if (name.empty() && !quiet && !marked && names.size() > 1)
     std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", wanted.c_str(), join(names, ", ").c_str());

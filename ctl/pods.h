@@ -27,7 +27,7 @@ Result<const json::value*> choose_container(const json::value& pod, const std::s
 // The exit code of a finished pod: 0 if it succeeded, else the container's. Returns nothing if the pod still runs. Pure. Errors:
 // internal if the pod failed and the container's status has no exit code.
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);
-// The text form of {"matchLabels": …, "matchExpressions": …} or of a plain map.
+// The text form of {"matchLabels": …, "matchExpressions": …} or of a plain map, sorted by key as Go's labels are.
 std::string selector_text(const json::value& selector);
 
 }  // namespace coracle::ctl

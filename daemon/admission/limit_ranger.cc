@@ -5,9 +5,9 @@
 
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
-#include "daemon/quota/amounts.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/schema/amounts.h"
 
 namespace coracle::admission {
 namespace {

@@ -5,6 +5,7 @@
 #include "store/object/conditions.h"
 #include "store/object/object.h"
 #include "store/object/selector_cache.h"
+#include "store/schema/views.h"
 
 namespace coracle::quota {
 namespace {

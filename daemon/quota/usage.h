@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/quota/amounts.h"
 #include "runtime/base/clock.h"
 #include "store/object/kind.h"
+#include "store/schema/amounts.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::quota {

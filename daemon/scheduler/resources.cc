@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "daemon/quota/amounts.h"
 #include "store/object/quantity.h"
+#include "store/schema/amounts.h"
 
 namespace coracle::scheduler {
 namespace {

@@ -33,8 +33,10 @@ TEST(Describe, a_budget) {
 
 TEST(Describe, a_quota) {
   EXPECT_EQ(
-      told(
-          R"({"kind":"ResourceQuota","metadata":{"name":"q","namespace":"d"},"spec":{"scopes":["BestEffort"]},"status":{"hard":{"pods":"5","cpu":"1"},"used":{"pods":"2"}}})"),
+      align_tabs(machine_text(
+          parsed(
+              R"({"kind":"ResourceQuota","metadata":{"name":"q","namespace":"d"},"spec":{"scopes":["BestEffort"]},"status":{"hard":{"pods":"5","cpu":"1"},"used":{"pods":"2"}}})"),
+          {}, {})),
       "Name:       q\nNamespace:  d\nScopes:     BestEffort\n * Matches all pods that do not have resource requirements set. "
       "These pods have a best effort quality of service.\n"
       "Resource  Used  Hard\n--------  ----  ----\ncpu       0     1\npods      2     5\n");
@@ -77,6 +79,153 @@ TEST(Describe, any_other_kind_field_by_field) {
       "a\n    B:  1\n  Spec:\n    Template:\n"
       "      $patch:      replace\n      Dns Policy:  x\nKind:              ControllerRevision\nMetadata:\n  UID:     "
       "u\nRevision:  3\n");
+}
+
+TEST(Describe, a_service_with_its_endpoints) {
+  Related related;
+  related.slices.push_back(parsed(
+      R"({"ports":[{"name":"http","port":8080},{"name":"other","port":1}],"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}},
+    {"addresses":["10.0.0.2"],"conditions":{"ready":false}},{"addresses":["fd00::1"]},{"addresses":["10.0.0.4"]},{"addresses":["10.0.0.5"]}]})"));
+  EXPECT_EQ(
+      align_tabs(network_text(
+          parsed(
+              R"({"kind":"Service","metadata":{"name":"web","namespace":"d"},"spec":{"type":"LoadBalancer","selector":{"b":"2","a":"1"},"ipFamilies":["IPv4"],
+    "ipFamilyPolicy":"SingleStack","clusterIP":"10.96.0.9","clusterIPs":["10.96.0.9"],"externalIPs":["192.0.2.1"],"sessionAffinity":"None",
+    "externalTrafficPolicy":"Cluster","internalTrafficPolicy":"Cluster","ports":[{"name":"http","port":80,"protocol":"TCP","targetPort":"web","nodePort":30080}]},
+    "status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7","ipMode":"VIP"},{"hostname":"lb"}]}}})"),
+          related)),
+      "Name:                     web\nNamespace:                d\nLabels:                   <none>\n"
+      "Annotations:              <none>\nSelector:                 a=1,b=2\nType:                     LoadBalancer\n"
+      "IP Family Policy:         SingleStack\nIP Families:              IPv4\nIP:                       10.96.0.9\n"
+      "IPs:                      10.96.0.9\nExternal IPs:             192.0.2.1\n"
+      "LoadBalancer Ingress:     192.0.2.7 (VIP), lb\nPort:                     http  80/TCP\nTargetPort:               web/TCP\n"
+      "NodePort:                 http  30080/TCP\n"
+      "Endpoints:                10.0.0.1:8080,[fd00::1]:8080,10.0.0.4:8080 + 1 more...\n"
+      "Session Affinity:         None\nExternal Traffic Policy:  Cluster\nInternal Traffic Policy:  Cluster\n");
+}
+
+TEST(Describe, an_ingress_with_the_services_behind_it) {
+  Related related;
+  related.backends["web"].service = parsed(R"({"spec":{"ports":[{"name":"http","port":80}]}})");
+  related.backends["web"].slices.push_back(
+      parsed(R"({"ports":[{"name":"http","port":8080}],"endpoints":[{"addresses":["10.0.0.1"]}]})"));
+  related.backends["gone"].error = "services \"gone\" not found";
+  std::string text = align_tabs(network_text(
+      parsed(
+          R"({"kind":"Ingress","metadata":{"name":"i","namespace":"d"},"spec":{"defaultBackend":{"service":{"name":"gone","port":{"name":"x"}}},
+    "tls":[{"hosts":["a","b"],"secretName":"s"},{"hosts":["c"]}],"rules":[{"host":"a","http":{"paths":[{"path":"/","backend":{"service":{"name":"web","port":{"number":80}}}}]}},
+    {"http":{"paths":[{"path":"/f","backend":{"resource":{"kind":"Bucket","name":"f"}}}]}}]}})"),
+      related));
+  for (const char* line :
+       {"Default backend:  gone:x (<error: services \"gone\" not found>)\n", "TLS:\n  s terminates a,b\n  SNI routes c\n",
+        "  a           \n              /   web:80 (10.0.0.1:8080)\n",
+        "  *           \n              /f   APIGroup: <none>, Kind: Bucket, Name: f\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+TEST(Describe, a_network_policy_in_sentences) {
+  std::string text = network_text(
+      parsed(
+          R"({"kind":"NetworkPolicy","metadata":{"name":"p","namespace":"d"},"spec":{"podSelector":{},"policyTypes":["Ingress","Egress"],
+    "ingress":[{"ports":[{"port":80},{"port":1,"endPort":9,"protocol":"UDP"}],"from":[{"podSelector":{"matchExpressions":[{"key":"z","operator":"In","values":["b","a"]},
+    {"key":"a","operator":"Exists"}]},"namespaceSelector":{}},{"ipBlock":{"cidr":"192.0.2.0/24","except":["192.0.2.1/32"]}}]},{}]}})"),
+      {});
+  EXPECT_NE(text.find("Spec:\n  PodSelector:     <none> (Allowing the specific traffic to all pods in this namespace)\n"
+                      "  Allowing ingress traffic:\n    To Port: 80/TCP\n    To Port Range: 1-9/UDP\n"
+                      "    From:\n      NamespaceSelector: <none>\n      PodSelector: a,z in (a,b)\n"
+                      "    From:\n      IPBlock:\n        CIDR: 192.0.2.0/24\n        Except: 192.0.2.1/32\n"
+                      "    ----------\n    To Port: <any> (traffic allowed to all ports)\n"
+                      "    From: <any> (traffic not restricted by source)\n  Allowing egress traffic:\n"
+                      "    <none> (Selected pods are isolated for egress connectivity)\n  Policy Types: Ingress, Egress\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Describe, a_claim_and_who_uses_it) {
+  Related related;
+  related.pods.push_back(
+      parsed(R"({"metadata":{"name":"b"},"spec":{"volumes":[{"persistentVolumeClaim":{"claimName":"data"}}]}})"));
+  related.pods.push_back(
+      parsed(R"({"metadata":{"name":"a"},"spec":{"volumes":[{"persistentVolumeClaim":{"claimName":"data"}}]}})"));
+  related.pods.push_back(parsed(R"({"metadata":{"name":"c"},"spec":{"volumes":[{"emptyDir":{}}]}})"));
+  EXPECT_EQ(
+      align_tabs(storage_text(
+          parsed(
+              R"({"kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"d","finalizers":["kubernetes.io/pvc-protection"]},"spec":{"storageClassName":"s",
+    "volumeName":"v","volumeMode":"Filesystem"},"status":{"phase":"Bound","accessModes":["ReadWriteMany","ReadWriteOnce"],"capacity":{"storage":"1024Mi"}}})"),
+          related, {})),
+      "Name:          data\nNamespace:     d\nStorageClass:  s\nStatus:        Bound\nVolume:        v\nLabels:        <none>\n"
+      "Annotations:   <none>\nFinalizers:    [kubernetes.io/pvc-protection]\nCapacity:      1Gi\nAccess Modes:  RWO,RWX\n"
+      "VolumeMode:    Filesystem\nUsed By:       a\n               b\n");
+}
+
+TEST(Describe, a_role_by_resource) {
+  EXPECT_EQ(
+      align_tabs(access_text(parsed(
+          R"({"kind":"Role","metadata":{"name":"r"},"rules":[{"apiGroups":["","apps"],"resources":["pods/log"],"verbs":["get"]},
+    {"nonResourceURLs":["/a"],"verbs":["get"]},{"apiGroups":[""],"resources":["pods/log"],"verbs":["list"]}]})"))),
+      "Name:         r\nLabels:       <none>\nAnnotations:  <none>\nPolicyRule:\n"
+      "  Resources      Non-Resource URLs  Resource Names  Verbs\n"
+      "  ---------      -----------------  --------------  -----\n"
+      "  pods/log       []                 []              [get list]\n"
+      "                 [/a]               []              [get]\n"
+      "  pods.apps/log  []                 []              [get]\n");
+}
+
+TEST(Describe, a_service_account_and_its_pull_secrets) {
+  std::string text = align_tabs(access_text(parsed(
+      R"({"kind":"ServiceAccount","metadata":{"name":"a"},"secrets":[{"name":"s"}],"imagePullSecrets":[{"name":"x"},{"name":"y"}]})")));
+  EXPECT_EQ(text,
+            "Name:                a\nLabels:              <none>\nAnnotations:         <none>\nImage pull secrets:  x\n"
+            "                     y\n");
+}
+
+TEST(Describe, an_ephemeral_volume_with_its_claim) {
+  std::string text;
+  put_volume_source(
+      text,
+      parsed(
+          R"({"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":{"a":"b","c":"d"}},"spec":{"storageClassName":"s"}}}})"),
+      false);
+  EXPECT_NE(text.find("    StorageClass:\ts\n    Volume:\t\n    Labels:\t    a=b\n    \t    c=d\n    Annotations:\t    <none>\n"
+                      "    Capacity:\t\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Describe, a_node_and_what_its_pods_take) {
+  Related related;
+  related.pods.push_back(parsed(
+      R"({"metadata":{"name":"p","namespace":"d","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"250m","memory":"64Mi"}}},
+    {"name":"b","resources":{"requests":{"cpu":"250m"},"limits":{"cpu":"1"}}}]}})"));
+  related.lease_error = "not there";
+  std::string text = align_tabs(machine_text(
+      parsed(
+          R"({"kind":"Node","metadata":{"name":"n","labels":{"node-role.kubernetes.io/worker":""}},"spec":{"taints":[{"key":"b","effect":"NoSchedule"},{"key":"a","value":"v","effect":"NoExecute"}]},
+    "status":{"allocatable":{"cpu":"2","memory":"1024Mi","pods":"110","hugepages-2Mi":"0","example.com/x":"1"}}})"),
+      related, *parse_time("2026-01-01T00:01:00Z")));
+  for (const char* line :
+       {"Roles:              worker\n", "Taints:             a=v:NoExecute\n                    b:NoSchedule\n",
+        "Lease:              Failed to get lease: not there\n", "Non-terminated Pods:          (1 in total)\n",
+        "  d                           p       500m (25%)    1 (50%)     64Mi (6%)        0 (0%)         60s\n",
+        "  cpu                500m (25%)  1 (50%)\n", "  memory             64Mi (6%)   0 (0%)\n",
+        "  ephemeral-storage  0 (0%)      0 (0%)\n", "  hugepages-2Mi      0 (0%)      0 (0%)\n",
+        "  example.com/x      0           0\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+TEST(Describe, the_state_of_containers) {
+  std::string text = align_tabs(pod_text(
+      parsed(
+          R"({"kind":"Pod","metadata":{"name":"p","namespace":"d","deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":30},
+    "spec":{"containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]},"status":{"phase":"Running","containerStatuses":[
+    {"name":"a","state":{"waiting":{"reason":"CrashLoopBackOff","message":"m"}},"lastState":{"terminated":{"exitCode":2,"reason":"Error"}}},
+    {"name":"b","state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}},"ready":true}]}})"),
+      *parse_time("2026-01-01T00:00:10Z")));
+  for (const char* line : {"Status:                    Terminating (lasts 10s)\nTermination Grace Period:  30s\n",
+                           "    State:          Waiting\n      Reason:       CrashLoopBackOff\n    Last State:     Terminated\n",
+                           "      Exit Code:    2\n      Started:      Mon, 01 Jan 0001 00:00:00 +0000\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
 TEST(Events, say_how_often_over_how_long) {

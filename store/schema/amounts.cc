@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See amounts.h.
-#include "daemon/quota/amounts.h"
+#include "store/schema/amounts.h"
 
 namespace coracle::quota {
 namespace {

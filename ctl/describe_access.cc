@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// How describe shows service accounts, roles and their bindings, Secrets, ConfigMaps and certificate requests. See describe.h.
+#include <openssl/bio.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "ctl/describe.h"
+#include "ctl/jsonpath.h"
+#include "ctl/policy_rules.h"
+#include "runtime/base/text.h"
+#include "store/schema/table.h"
+
+namespace coracle::ctl {
+namespace {
+
+// ---- service accounts ----
+
+std::string account_text(const json::value& account) {
+  std::string text;
+  put_head(text, account);
+  std::string header = "Image pull secrets:";
+  const json::array& secrets = get_array(account, "imagePullSecrets");
+  if (secrets.empty()) text += header + "\t<none>\n";
+  for (const auto& secret : secrets) {
+    text += header + "\t" + text_at(secret, "name") + "\n";
+    header.assign(header.size(), ' ');
+  }
+  return text;
+}
+
+// ---- roles ----
+
+std::string role_text(const json::value& role) {
+  std::string text;
+  put(text, 0, "Name", text_at(role, "metadata.name"));
+  put_marks(text, role);
+  text +=
+      "PolicyRule:\n  Resources\tNon-Resource URLs\tResource Names\tVerbs\n  "
+      "---------\t-----------------\t--------------\t-----\n";
+  for (const PolicyRule& rule : compacted(policy_rules_of(get_array(role, "rules"))))
+    text += "  " + resource_and_group(rule) + "\t" + go_list(rule.non_resource_urls) + "\t" + go_list(rule.resource_names) +
+            "\t" + go_list(rule.verbs) + "\n";
+  return text;
+}
+
+std::string binding_text(const json::value& binding) {
+  std::string text;
+  put(text, 0, "Name", text_at(binding, "metadata.name"));
+  put_marks(text, binding);
+  text += "Role:\n";
+  put(text, 1, "Kind", text_at(binding, "roleRef.kind"));
+  put(text, 1, "Name", text_at(binding, "roleRef.name"));
+  text += "Subjects:\n  Kind\tName\tNamespace\n  ----\t----\t---------\n";
+  for (const auto& subject : get_array(binding, "subjects"))
+    text += "  " + text_at(subject, "kind") + "\t" + text_at(subject, "name") + "\t" + text_at(subject, "namespace") + "\n";
+  return text;
+}
+
+// ---- Secrets and ConfigMaps ----
+
+std::vector<std::string> sorted_keys_of(const json::object& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.emplace_back(key);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+std::string secret_text(const json::value& secret) {  // sizes, never the values, except of tokens
+  std::string text;
+  put_head(text, secret);
+  std::string type = text_at(secret, "type");
+  text += "\nType:\t" + type + "\n\nData\n====\n";
+  const json::object& data = get_object(secret, "data");
+  for (const auto& key : sorted_keys_of(data)) {
+    auto bytes = base64_decode(jsonpath_text(data.at(key)));
+    bool token = type == "kubernetes.io/service-account-token" && key == "token";
+    put(text, 0, key, token ? (bytes ? *bytes : "") : std::to_string(bytes ? bytes->size() : 0) + " bytes");
+  }
+  return text;
+}
+
+// ---- certificate requests ----
+
+using RequestPtr = std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)>;
+
+RequestPtr parse_request(const json::value& object) {
+  RequestPtr none(nullptr, &X509_REQ_free);
+  auto pem = base64_decode(get_string(object, "spec.request"));
+  if (!pem) return none;
+  std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem->data(), int(pem->size())), &BIO_free);
+  return RequestPtr(bio ? PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr) : nullptr, &X509_REQ_free);
+}
+
+std::string asn1_text(const ASN1_STRING* string) {
+  return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)), size_t(ASN1_STRING_length(string)));
+}
+
+std::vector<std::string> subject_values(const X509_NAME* subject, int nid) {
+  std::vector<std::string> values;
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, nid, at)) >= 0;)
+    values.push_back(asn1_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
+  return values;
+}
+
+std::string address_of(const ASN1_STRING* bytes) {
+  std::string raw = asn1_text(bytes);
+  if (raw.size() != 4) {
+    std::string text;
+    for (size_t i = 0; i < raw.size(); ++i) text += (i && i % 2 == 0 ? ":" : "") + hex(raw.substr(i, 1));
+    return text;
+  }
+  std::vector<std::string> parts;
+  for (char byte : raw) parts.push_back(std::to_string(uint8_t(byte)));
+  return join(parts, ".");
+}
+
+void put_all(std::string& text, const std::string& name, const std::vector<std::string>& values) {
+  if (!values.empty()) text += "\t" + name + ":\t" + join(values, "\n\t\t") + "\n";
+}
+
+void put_alternatives(std::string& text, const X509_REQ& request) {
+  std::unique_ptr<STACK_OF(X509_EXTENSION), void (*)(STACK_OF(X509_EXTENSION)*)> extensions(
+      X509_REQ_get_extensions(const_cast<X509_REQ*>(&request)),
+      [](STACK_OF(X509_EXTENSION) * all) { sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free); });
+  std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> names(
+      static_cast<GENERAL_NAMES*>(X509V3_get_d2i(extensions.get(), NID_subject_alt_name, nullptr, nullptr)), &GENERAL_NAMES_free);
+  if (!names) return;
+  std::vector<std::string> hosts, mails, uris, addresses;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type == GEN_DNS) hosts.push_back(asn1_text(name->d.dNSName));
+    else if (name->type == GEN_EMAIL) mails.push_back(asn1_text(name->d.rfc822Name));
+    else if (name->type == GEN_URI) uris.push_back(asn1_text(name->d.uniformResourceIdentifier));
+    else if (name->type == GEN_IPADD) addresses.push_back(address_of(name->d.iPAddress));
+  }
+  if (hosts.empty() && mails.empty() && uris.empty() && addresses.empty()) return;
+  text += "Subject Alternative Names:\n";
+  put_all(text, "DNS Names", hosts);
+  put_all(text, "Email Addresses", mails);
+  put_all(text, "URIs", uris);
+  put_all(text, "IP Addresses", addresses);
+}
+
+std::string request_status(const json::value& object) {
+  bool approved = false, denied = false, failed = false;
+  for (const auto& condition : get_array(object, "status.conditions")) {
+    std::string_view type = get_string(condition, "type");
+    approved = approved || type == "Approved", denied = denied || type == "Denied", failed = failed || type == "Failed";
+  }
+  return std::string(denied     ? "Denied"
+                     : approved ? "Approved"
+                                : "Pending") +
+         (failed ? ",Failed" : "") + (get_string(object, "status.certificate").empty() ? "" : ",Issued");
+}
+
+std::string request_text(const json::value& object) {
+  std::string text;
+  put(text, 0, "Name", text_at(object, "metadata.name"));
+  put(text, 0, "Labels", map_text(get_object(object, "metadata.labels")));
+  put(text, 0, "Annotations", map_text(get_object(object, "metadata.annotations")));
+  put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
+  put(text, 0, "Requesting User", text_at(object, "spec.username"));
+  if (std::string signer = text_at(object, "spec.signerName"); !signer.empty()) put(text, 0, "Signer", signer);
+  if (find(object, "spec.expirationSeconds"))
+    put(text, 0, "Requested Duration", schema::human_duration(std::chrono::seconds(get_int(object, "spec.expirationSeconds"))));
+  put(text, 0, "Status", request_status(object));
+  RequestPtr request = parse_request(object);
+  if (!request) return text;
+  const X509_NAME* subject = X509_REQ_get_subject_name(request.get());
+  auto first = [&](int nid) {
+    std::vector<std::string> values = subject_values(subject, nid);
+    return values.empty() ? std::string() : values.back();
+  };
+  text += "Subject:\n\tCommon Name:\t" + first(NID_commonName) + "\n\tSerial Number:\t" + first(NID_serialNumber) + "\n";
+  for (auto [nid, label] : {std::pair{NID_organizationName, "Organization"},
+                            std::pair{NID_organizationalUnitName, "Organizational Unit"}, std::pair{NID_countryName, "Country"},
+                            std::pair{NID_localityName, "Locality"}, std::pair{NID_stateOrProvinceName, "Province"},
+                            std::pair{NID_streetAddress, "StreetAddress"}, std::pair{NID_postalCode, "PostalCode"}})
+    put_all(text, label, subject_values(subject, nid));
+  put_alternatives(text, *request);
+  return text;
+}
+
+}  // namespace
+
+std::string data_text(const json::value& map) {
+  const json::object &data = get_object(map, "data"), &binary = get_object(map, "binaryData");
+  std::string text = "\nData\n====\n";
+  for (const auto& key : sorted_keys_of(data)) text += key + ":\n----\n" + jsonpath_text(data.at(key)) + "\n\n";
+  text += "\nBinaryData\n====\n";
+  for (const auto& key : sorted_keys_of(binary)) {
+    auto bytes = base64_decode(jsonpath_text(binary.at(key)));
+    text += key + ": " + std::to_string(bytes ? bytes->size() : 0) + " bytes\n";
+  }
+  return text;
+}
+
+std::string access_text(const json::value& object) {
+  std::string_view kind = get_string(object, "kind");
+  if (kind == "ServiceAccount") return account_text(object);
+  if (kind == "Role" || kind == "ClusterRole") return role_text(object);
+  if (kind == "RoleBinding" || kind == "ClusterRoleBinding") return binding_text(object);
+  if (kind == "Secret") return secret_text(object);
+  if (kind == "CertificateSigningRequest") return request_text(object);
+  return {};
+}
+
+}  // namespace coracle::ctl
