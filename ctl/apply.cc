@@ -60,6 +60,7 @@ class ServerSide {
 
   Result<json::value> apply() {
     TRY(send(flags_.manager(), document_.object));
+    if (flags_.quiet) return std::move(object_);  // to be compared only
     // After client-side apply, another manager owns the fields. Without the migration, a field that the file drops would stay
     // forever.
     if (auto kept = keep_last_applied(); !kept) {

@@ -21,7 +21,7 @@ struct ApplyFlags {
   bool openapi_patch = true;   // the types' own tables are used in any case
   bool all = false;            // with --prune: no selector is meant
   bool manager_given = false;  // by --field-manager
-  bool quiet = false;          // no warnings about the live object
+  bool quiet = false;          // for diff: no warnings about the live object, and fields keep their managers
   DeletionFlags deletion;
   PruneFlags prune;
 

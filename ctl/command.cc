@@ -138,15 +138,23 @@ void print_outcome(const Output& output, DryRun dry_run, json::value object, con
 
 namespace {
 
-// What the server finds wrong with an object, one finding to a line. Nothing when the error is of another kind.
+// What the server finds wrong with an object, one finding to a line, as kubectl says it: without the file. Nothing when the error
+// is of another kind.
 std::optional<std::string> findings(const Error& error) {
   const ErrorDetails& details = *error.details();
-  std::string subject = details.kind + " " + coracle::quoted(details.name) + " is invalid: ";
-  size_t at = error.text().find(subject);
-  if (error.code() != Code::invalid || details.causes.empty() || at == std::string::npos) return std::nullopt;
-  std::string text = error.text().substr(0, at) + "The " + subject;
-  if (details.causes.size() == 1) return text + error.text().substr(at + subject.size());
-  for (const Cause& cause : details.causes) text += "\n* " + (cause.field.empty() ? "" : cause.field + ": ") + cause.message;
+  if (error.code() != Code::invalid) return std::nullopt;
+  bool named = !details.kind.empty() || !details.name.empty();
+  if (named && details.causes.empty()) return std::nullopt;
+  std::string text =
+      named ? "The " + details.kind + " " + coracle::quoted(details.name) + " is invalid: " : "The request is invalid: ";
+  if (details.causes.empty()) return text + error.text();
+  std::vector<std::string> found;
+  for (const Cause& cause : details.causes) {
+    std::string one = (cause.field.empty() ? "" : cause.field + ": ") + cause.message;
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));
+  }
+  if (found.size() == 1) return text + found.front();
+  for (const std::string& one : found) text += "\n* " + one;
   return text;
 }
 

@@ -169,7 +169,7 @@ Result<int> run_cp(Commands& commands, const CpFlags& flags) {
   Place from = TRY(parse_place(flags.args[0])), to;
   to = TRY(parse_place(flags.args[1]));
   if (from.pod.empty() == to.pod.empty())
-    return Error(Code::bad_request, "one of the two must be in a pod, the other here: POD:PATH");
+    return Error(Code::bad_request, "one of src or dest must be a remote file specification");
   Session* session = TRY(commands.session());
   const Place& there = from.pod.empty() ? to : from;
   std::string ns = there.ns.empty() ? session->ns() : there.ns;

@@ -100,7 +100,7 @@ Result<void> edit_one(Session& session, const EditFlags& flags, const Live& live
     std::string edited = without_comments(saved);
     if (trim(edited).empty() || edited == before) {
       std::filesystem::remove(path);
-      out("Edit cancelled, no changes made.\n");
+      tell("Edit cancelled, no changes made.\n");
       return {};
     }
     auto parsed = parse_yaml(edited);

@@ -47,10 +47,14 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   std::vector<std::string> named = take_pod(flags.args, attach);
   if (attach && !flags.args.empty())
     return Error(Code::bad_request, "expected one pod to attach to, got " + coracle::quoted(flags.args.front()) + " too");
+  if (!attach && !flags.args.empty() && commands.rest().empty())
+    return Error(
+        Code::bad_request,
+        "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead\nSee 'coraclectl exec -h' for "
+        "help and examples");
   std::vector<std::string> command = flags.args;
   command.insert(command.end(), commands.rest().begin(), commands.rest().end());
-  if (!attach && command.empty())
-    return Error(Code::bad_request, "you must specify at least one command for the container: exec POD -- COMMAND");
+  if (!attach && command.empty()) return Error(Code::bad_request, "you must specify at least one command for the container");
   Session* session = TRY(commands.session());
   json::value pod = TRY(one_pod(*session, named, false, patience));
   std::string_view phase = get_string(pod, "status.phase");

@@ -73,7 +73,9 @@ Result<json::value> list_all(Session& session, const GetFlags& flags, const Sele
   for (;;) {
     Request page = request;
     if (!token.empty()) page.query.emplace_back("continue", token);
-    json::value answer = TRY(session.json(page));
+    auto answered = session.json(page);
+    if (!answered) return about_list(answered.take_error(), *selection.kind, flags.selector, flags.field_selector);
+    json::value answer = std::move(*answered);
     token = get_string(answer, "metadata.continue");
     if (whole.is_null()) {
       whole = std::move(answer);
@@ -190,7 +192,8 @@ void note_missing(const GetFlags& flags, Error error, std::vector<Error>& failur
   if (error.code() != Code::not_found || !flags.ignore_not_found) failures.push_back(std::move(error));
 }
 
-// --server-print=false: the table that kubectl makes by itself, of names and ages.
+// The table that kubectl makes by itself, of names and ages: with --server-print=false, and of what the server makes no tables
+// of.
 json::value own_table(Session& session, const GetFlags& flags, const Selection& selection, std::vector<Error>& failures) {
   json::array rows;
   std::string revision;
@@ -229,6 +232,7 @@ json::value selection_table(Session& session, const GetFlags& flags, const Selec
   }
   for (const auto& name : selection.names) {
     auto one = get_one(session, flags, selection, name, true, !flags.sort_by.empty());
+    if (one && get_string(*one, "kind") != "Table") return own_table(session, flags, selection, failures);  // a Scale
     if (!one) note_missing(flags, one.take_error(), failures);
     else if (table.is_null()) table = std::move(*one);
     else
@@ -324,15 +328,21 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
   TRY(check_flags(flags));
   flags.output.set_headers(!flags.no_headers);
   Session* session = TRY(commands.session());
-  if (flags.args.empty() && flags.files.empty())
+  if (flags.args.empty() && flags.files.empty()) {
+    tell(
+        "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list of supported "
+        "resources.\n\n");
     return Error(Code::bad_request,
-                 "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
+                 "Required resource not specified.\nUse \"coraclectl explain <resource>\" for a detailed description of that "
+                 "resource (e.g. coraclectl explain pods).\nSee 'coraclectl get -h' for help and examples");
+  }
   if (flags.chunk_size < 0) return Error(Code::bad_request, "--chunk-size must not be negative");
   std::vector<Error> failures;
   std::vector<Selection> selections = TRY(selections_of(*session, flags, failures));
   if (!flags.subresource.empty())
     for (const auto& selection : selections)
-      if (selection.names.empty()) return Error(Code::bad_request, "--subresource needs the names of objects");
+      if (selection.names.empty())
+        return Error(Code::bad_request, "subresource cannot be used when bulk resources are specified");
   if (selections.size() + failures.size() > 1 && (flags.watch || flags.watch_only))
     return Error(Code::bad_request, "you may only specify a single resource type to watch");
   if (!selections.empty() && selections.front().names.size() > 1 && (flags.watch || flags.watch_only))

@@ -120,15 +120,22 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     if (flags.tail < 0 && flags.tail_flag.count() == 0) flags.tail = 10;
   } else {
     if (flags.args.empty() || flags.args.size() > 2)
-      return Error(Code::bad_request, "expected POD or TYPE/NAME; see logs --help");
+      return Error(Code::bad_request,
+                   "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
+                   "logs command\nSee 'coraclectl logs -h' for help and examples");
     if (flags.args.size() > 1 && flags.container.empty() && flags.args[0].find('/') == std::string::npos &&
         !schema::catalog().by_name(flags.args[0]))
       flags.container = flags.args[1], flags.args.resize(1);
     if (flags.all_pods) {
       pods = TRY(pods_of(*session, flags.args));
     } else {
-      json::value pod = TRY(one_pod(*session, flags.args, true, running_timeout));
-      pods.push_back(std::move(pod));
+      auto pod = one_pod(*session, flags.args, true, running_timeout);
+      if (!pod && pod.error().details())  // said here as kubectl says it
+        return Error(pod.error().code(), "error from server (" + std::string(reason_of(pod.error())) +
+                                             "): " + pod.error().text() + " in namespace " + coracle::quoted(session->ns()));
+      if (!pod) return pod.take_error();
+      if (!flags.container.empty()) TRY(choose_container(*pod, flags.container, true));
+      pods.push_back(std::move(*pod));
     }
   }
   std::vector<Stream> streams;

@@ -48,6 +48,16 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return close.empty() || close == word ? "" : "Did you mean " + close + "?\n";
 }
 
+// "'o' in -oyaml", as kubectl names a flag of one letter.
+std::string shorthand_text(const std::string& flag, const std::string& word) { return "'" + flag.substr(1) + "' in " + word; }
+
+std::string unknown_shorthand(const std::string& flag, const std::vector<std::string>& words) {
+  auto word = std::find_if(words.begin(), words.end(), [&](const std::string& one) { return one.starts_with(flag); });
+  return "unknown shorthand flag: " + shorthand_text(flag, word == words.end() ? flag : *word);
+}
+
+std::string go_words(const std::vector<std::string>& words) { return "[" + join(words, " ") + "]"; }
+
 constexpr std::string_view kNoCommand = "A subcommand is required";  // in the parser's words
 
 // The reason why a command line is invalid, with a hint how to correct it. `said`: the parser's message.
@@ -57,19 +67,30 @@ std::string explain(Command root, const std::vector<std::string>& words, const s
   Line line = parse_line(root, all);
   std::string path, help;
   for (Command at = line.command; at.parent(); at = at.parent()) path.insert(0, " " + at.name());
-  help = "See 'coraclectl" + path + " --help'.\n";
-  if (std::string flag = unknown_flag(line.command, words); !flag.empty())
-    return "error: unknown flag: " + flag + "\n" + did_you_mean(flag, long_flags_of(line.command)) + help;
+  help = "See 'coraclectl" + path + " --help' for usage.\n";
+  if (std::string flag = unknown_flag(line.command, words); !flag.empty()) {
+    std::string said_flag = flag.starts_with("--") ? "unknown flag: " + flag : unknown_shorthand(flag, words);
+    return "error: " + said_flag + "\n" + did_you_mean(flag, long_flags_of(line.command)) + help;
+  }
   std::vector<Command> below = line.command.commands();
   if (!below.empty() && !line.positionals.empty()) {
     std::vector<std::string> names;
     for (Command command : below) names.push_back(command.name());
     const std::string& word = line.positionals.front();
+    std::string examples = "See 'coraclectl" + path + " -h' for help and examples\n";
+    bool makes = path == " create" || path == " apply";  // without a command below, these take files
+    if (makes) return "error: Unexpected args: " + go_words(line.positionals) + "\n" + did_you_mean(word, names) + examples;
+    if (!path.empty())
+      return "error: unknown command " + coracle::quoted(join(line.positionals, " ")) + "\n" + did_you_mean(word, names) +
+             examples;
     return "error: unknown command " + coracle::quoted(word) + " for \"coraclectl" + path + "\"\n" + did_you_mean(word, names) +
            help;
   }
-  if (size_t colon = said.find(": "); colon != said.npos && said.find(" required ") != said.npos && said.ends_with(" missing"))
-    return "error: flag needs an argument: " + said.substr(0, colon) + "\n" + help;
+  if (size_t colon = said.find(": "); colon != said.npos && said.find(" required ") != said.npos && said.ends_with(" missing")) {
+    bool is_short = words.back().size() == 2 && words.back()[1] != '-';
+    std::string flag = is_short ? shorthand_text(words.back(), words.back()) : said.substr(0, colon);
+    return "error: flag needs an argument: " + flag + "\n" + help;
+  }
   constexpr std::string_view kRequired = " is required";
   if (said.starts_with("--") && said.ends_with(kRequired))
     return "error: required flag(s) " + coracle::quoted(said.substr(2, said.size() - 2 - kRequired.size())) + " not set\n" + help;
@@ -83,14 +104,17 @@ struct Program {
   Commands commands{command_line.root(), flags};
 };
 
-// Prints the help of the command that the line named. Its tree holds the line's values: a new one has the defaults.
-int print_help(Command given) {
+// Prints the help of the command that the line named; as a message where something else was expected of the line. Its tree holds
+// the line's values: a new one has the defaults.
+int print_help(Command given, bool as_message = false) {
   std::vector<std::string> path = path_of(given);
   Program fresh;
   fresh.commands.expect(path);
   add_commands(fresh.commands);
   Command command = command_at(fresh.command_line.root(), path);
-  out(help_of(command ? command : fresh.command_line.root(), terminal_width()));
+  std::string text = help_of(command ? command : fresh.command_line.root(), terminal_width());
+  if (as_message) tell(text);
+  else out(text);
   return 0;
 }
 
@@ -155,7 +179,7 @@ int run(int argc, char** argv) {
   bool names_none = !help && help.error().text() == kNoCommand && words_behind(root, own).empty();
   if (names_none) {  // as kubectl: what could have been named, and a failure
     Command group = command_of(root, own);
-    (void)print_help(group);
+    (void)print_help(group, true);
     return group.name() == "certificate" ? 0 : 1;
   }
   if (!help) {

@@ -2,6 +2,8 @@
 // See paged_list.h.
 #include "ctl/paged_list.h"
 
+#include "runtime/base/text.h"
+
 namespace coracle::ctl {
 
 Result<json::value> paged_list(Session& session, Request request, int64_t chunk_size) {
@@ -20,6 +22,16 @@ Result<json::value> paged_list(Session& session, Request request, int64_t chunk_
     answer.get_object()["items"] = std::move(items);
     return answer;
   }
+}
+
+Error about_list(Error error, const schema::KindInfo& kind, const std::string& labels, const std::string& fields) {
+  if (!error.details() || (error.code() != Code::bad_request && error.code() != Code::not_found)) return error;
+  std::string resource = kind.kind.api_version();
+  if (kind.kind.group.empty()) resource.insert(0, "/");
+  resource = quoted(resource.append(", Resource=").append(kind.kind.resource));
+  if (labels.empty() && fields.empty()) return std::move(error).wrap("Unable to list " + resource);
+  return std::move(error).wrap("Unable to find " + resource + " that match label selector " + quoted(labels) +
+                               ", field selector " + quoted(fields));
 }
 
 }  // namespace coracle::ctl

@@ -12,4 +12,7 @@ constexpr int64_t kChunkSize = 500;  // kubectl's --chunk-size
 // server's; of a list that changed too much meanwhile, gone.
 Result<json::value> paged_list(Session& session, Request request, int64_t chunk_size);
 
+// A list's error as kubectl says it: with the kind and, if the list was selected, what by.
+Error about_list(Error error, const schema::KindInfo& kind, const std::string& labels, const std::string& fields);
+
 }  // namespace coracle::ctl

@@ -142,7 +142,10 @@ class Forwarder {
 };
 
 Result<int> run_port_forward(Commands& commands, const PortForwardFlags& flags) {
-  if (flags.args.size() < 2) return Error(Code::bad_request, "TYPE/NAME and list of ports are required for port-forward");
+  if (flags.args.size() < 2)
+    return Error(
+        Code::bad_request,
+        "TYPE/NAME and list of ports are required for port-forward\nSee 'coraclectl port-forward -h' for help and examples");
   auto patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
   if (patience.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
   Session* session = TRY(commands.session());

@@ -110,7 +110,7 @@ Result<std::chrono::milliseconds> request_timeout_of(const GlobalFlags& flags) {
   auto timeout = parse_timeout(flags.request_timeout);
   if (timeout) return timeout;
   return Error(Code::bad_request,
-               "--request-timeout: Invalid timeout value. Timeout must be a single integer in seconds, or an "
+               "Invalid timeout value. Timeout must be a single integer in seconds, or an "
                "integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)");
 }
 
@@ -414,7 +414,9 @@ Result<std::vector<Named>> parse_named(const std::vector<std::string>& args, std
   if (args.front().find('/') != std::string::npos) {
     for (const auto& arg : args) {
       size_t slash = arg.find('/');
-      if (slash == arg.npos || slash == 0 || slash + 1 == arg.size() || arg.find('/', slash + 1) != arg.npos)
+      if (slash != arg.npos && arg.find('/', slash + 1) != arg.npos)
+        return Error(Code::bad_request, "arguments in resource/name form may not have more than one slash");
+      if (slash == arg.npos || slash == 0 || slash + 1 == arg.size())
         return Error(Code::bad_request,
                      "arguments in resource/name form must have a single resource and name, got " + coracle::quoted(arg));
       const schema::KindInfo* kind = TRY(known(std::string_view(arg).substr(0, slash)));

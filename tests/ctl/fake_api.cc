@@ -6,6 +6,7 @@
 #include <httplib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -219,8 +220,11 @@ FakeApi::Outcome FakeApi::run(const std::vector<std::string>& words) {
   GlobalFlags flags;
   Commands commands(line.root(), flags);
   add_commands(commands);
+  // Of exec, the words after "--" are for the container.
+  auto dashes = words.empty() || words.front() != "exec" ? words.end() : std::find(words.begin(), words.end(), "--");
+  if (dashes != words.end()) commands.rest().assign(dashes + 1, words.end());
   std::vector<const char*> all = {"coraclectl"};
-  for (const auto& word : words) all.push_back(word.c_str());
+  for (auto word = words.begin(); word != dashes; ++word) all.push_back(word->c_str());
   Outcome outcome{1, {}, {}};
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();

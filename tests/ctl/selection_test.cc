@@ -258,7 +258,7 @@ TEST_F(SelectionTest, a_watch_is_of_one_object_or_of_a_kind) {
 
 TEST_F(SelectionTest, what_is_wrong_is_said_before_anything_is_done) {
   expect_refused({"drain", "edge", "--pod-selector", "a in ("}, "--pod-selector=<pod_selector> must be a valid label selector");
-  expect_refused({"logs", "one", "two", "three"}, "expected POD or TYPE/NAME");
+  expect_refused({"logs", "one", "two", "three"}, "POD or TYPE/NAME is a required argument");
   expect_refused({"scale", "deployment", "web", "--replicas=x"}, "invalid argument \"x\" for \"--replicas\" flag: not a number");
 }
 
@@ -305,7 +305,7 @@ TEST_F(SelectionTest, what_has_no_name_is_never_all_of_its_kind) {
            {"get", "-f", nameless},
            {"describe", "-f", nameless},
            {"logs", ""},
-           {"exec", "", "true"},
+           {"exec", "", "--", "true"},
        })
     expect_refused(words, "name");
 }

@@ -150,7 +150,7 @@ expect_fail "logs -f: --max-log-requests" 'maximum allowed concurrency is 1, use
 expect_match "get --server-print=false" '^NAME +AGE$' c get pods --server-print=false
 expect "get --subresource" "2" eval "c get deployment web --subresource=scale -o json | jq .spec.replicas"
 expect "get --chunk-size" "2" eval "c get pods -l app=web --chunk-size=1 -o name | wc -l"
-expect_fail "get --subresource of a list" '--subresource needs the names' c get pods --subresource=status
+expect_fail "get --subresource of a list" 'subresource cannot be used when bulk resources are specified' c get pods --subresource=status
 printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: there}\nstatus: {phase: Running}\n' >"$T/pod.yaml"
 expect "wait --local" "pod/there condition met" c wait --local -f "$T/pod.yaml" --for='jsonpath={.status.phase}=Running'
 expect_fail "wait --local: not so" 'condition not met for pods/there' c wait --local -f "$T/pod.yaml" --for='jsonpath={.status.phase}=Failed'
@@ -165,7 +165,7 @@ chmod 755 "$T/editor"
 edit_it() { in_ns env EDITOR="$T/editor" "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" edit "$@"; }
 expect_match "edit --output-patch" '^Patch: .*"replicas":1' edit_it deployment/web --output-patch
 expect_match "explain --api-version" '^VERSION: +v2' c explain horizontalpodautoscalers --api-version=autoscaling/v2
-expect_fail "explain: another version" "couldn't find resource" c explain pods --api-version=v9
+expect_fail "explain: another version" 'GVR ./v9, Resource=pods. not found' c explain pods --api-version=v9
 expect_match "top node" '^NAME +CPU' c top node
 expect_match "top pod --show-swap" 'SWAP\(bytes\)' c top pod --show-swap
 expect_match "certificate -o" '"kind": "CertificateSigningRequest"' eval "
