@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the commands of a table with kubectl and with coraclectl against one server, and compares exit codes, outputs and the objects
+that are there afterwards. Prints TAP: a test for each part of the table.
+
+  outputs.py KUBECTL CORACLECTL KUBECONFIG TABLE [--long] [--only REGEX] [--all] [--keep DIRECTORY]
+
+A line of the table is a command, as a shell splits it; " < FILE" gives it a standard input. "= TITLE WORD..." begins a part:
+  read   nothing changes: commands run at the same time, in the namespace "shown"
+  own    each program has a namespace of its own, and commands run one after the other; ^ is the program's letter, for names of
+         objects that have no namespace. In the end both namespaces have to hold the same
+  long   the part is left out without --long
+"@KEY" before a command: the difference that KNOWN explains. It has to exist.
+--all shows each difference whole.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+KNOWN = {
+    "help": "help is in our own words",
+    "advice": "ours adds what can be done, or which names there are",
+    "parser": "words of another parser of JSON, YAML, times or flags",
+    "partial": "one unknown kind among several: ours still shows the others",
+    "sort": "kubectl takes a --sort-by that no object has for an empty list, ours for an error",
+    "version": "kubectl shows another version than the one that was asked for",
+    "annotation": "ours leaves the last applied configuration out: it repeats the file, and the values of a Secret",
+    "tar": "kubectl returns 0 though the file was not there",
+    "go-type": "a Go type in kubectl's message",
+    "url": "ours reads no manifests from the network, and says so as of a path",
+    "note": "kubectl does not say that a patch was a dry run of the server's",
+    "hpa": "kubectl tells of the version that it tried next, not that there is one already",
+    "tabs": "kubectl prints the tabs of this text unaligned",
+    "kustomize": "the message names the path as it was given",
+    "form": "the older form of explain is that of the newer",
+    "amount": "explain does not say again what quantities and the like are",
+}
+
+TRIES = 3           # ages and the order of Go's maps differ from run to run
+SHOWN_LINES = 30    # of one difference
+DIFFERENCES = 60    # shown in one part
+LIMIT_SECONDS = 60  # of one command
+
+AGE = r"(?:\d+y)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s|(?<=[ydhm]))"
+MASKS = [(re.compile(pattern, re.M), by) for pattern, by in [
+    (r"coraclectl", "kubectl"),
+    (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
+    (r"\"?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)\"?", "TIME"),
+    (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "DATE"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]* [+-]\d{4} \w+", "DATE"),
+    (r"(resourceVersion\"?: ?)\"?\d+\"?", r"\1N"),
+    (r"^([EWI])\d{4} [\d:.]+ +\d+ [^]]*\] ", r"\1 "),
+    (r"/tmp/(LIVE|MERGED)-\w+", r"/tmp/\1"),
+    (r"^((?:---|\+\+\+) /tmp/\S+)\t.*", r"\1"),
+    (r"(\.(?:yaml|json|txt)):\d+\b", r"\1"),  # ours also names the line of the document
+    (r"(?<![\w.:=-])" + AGE + r"(?= |$|\)| ago)( +(?=\S))?", "AGE "),
+]]
+OBJECT_MASK = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")
+
+
+class Line:
+    """A command of the table."""
+
+    def __init__(self, text):
+        self.text = text
+        known = re.match(r"@([\w-]+) +(.*)", text)
+        self.key, command = known.groups() if known else ("", text)
+        words = shlex.split(command)
+        self.input = None
+        if len(words) > 2 and words[-2] == "<":
+            self.input, words = words[-1], words[:-2]
+        self.words = words
+
+
+class Part:
+    """Lines of the table under one title."""
+
+    def __init__(self, title, kinds):
+        self.title, self.kinds, self.lines = title, kinds, []
+
+
+def read_table(path):
+    parts = []
+    with open(path, encoding="utf-8") as table:
+        for text in table:
+            text = text.rstrip("\n")
+            if not text.strip() or text.startswith("#"):
+                continue
+            if text.startswith("= "):
+                words = text[2:].split()
+                kinds = [word for word in words if word in ("read", "own", "long")]
+                parts.append(Part(" ".join(words[:len(words) - len(kinds)]), kinds))
+            else:
+                parts[-1].lines.append(Line(text))
+    return parts
+
+
+class Client:
+    """One of the two programs."""
+
+    def __init__(self, letter, program, kubeconfig, home):
+        self.letter, self.program = letter, program
+        self.namespace = f"outputs-{letter}"
+        os.makedirs(home, exist_ok=True)
+        self.environment = {"HOME": home, "PATH": os.environ["PATH"], "KUBECONFIG": kubeconfig, "KUBE_EDITOR": "true", "TZ": "UTC"}
+
+    def run(self, line, namespace):
+        """(status, output, messages), normalised."""
+        words = [word.replace("^", self.letter) for word in line.words]
+        words[1:1] = ["-n", namespace]
+        with open(line.input or "/dev/null", "rb") as given:
+            try:
+                done = subprocess.run([self.program, *words], env=self.environment, stdin=given, timeout=LIMIT_SECONDS,
+                                      capture_output=True, check=False)
+            except subprocess.TimeoutExpired:
+                return ("no end", "", "")
+        errors = "\n".join(text for text in done.stderr.decode(errors="replace").split("\n") if "memcache.go" not in text)
+        return (done.returncode, self.normal(done.stdout.decode(errors="replace")), self.normal(errors))
+
+    def normal(self, text):
+        text = re.sub(rf"\boutputs-{self.letter}\b", "NAMESPACE", text)
+        text = re.sub(rf"(\w-){self.letter}\b", r"\1X", text)
+        for pattern, by in MASKS:
+            text = pattern.sub(by, text)
+        return text
+
+    def objects(self):
+        """All objects in the program's own namespace, without what differs from run to run."""
+        kinds = "configmaps,secrets,services,deployments.apps,statefulsets.apps,jobs.batch,cronjobs.batch,serviceaccounts,roles," \
+                "rolebindings,ingresses,horizontalpodautoscalers,poddisruptionbudgets.policy,resourcequotas,persistentvolumeclaims"
+        done = subprocess.run([self.program, "-n", self.namespace, "get", kinds, "-o", "json"], env=self.environment,
+                              capture_output=True, check=False, timeout=LIMIT_SECONDS)
+        items = json.loads(done.stdout)["items"]
+        for item in items:
+            for field in OBJECT_MASK:
+                item["metadata"].pop(field, None)
+            item.pop("status", None)
+            spec = item.get("spec", {})
+            for field in ("clusterIP", "clusterIPs"):
+                if spec.get(field) not in ("None", ["None"]):
+                    spec.pop(field, None)
+            for port in spec.get("ports", []):
+                port.pop("nodePort", None)
+        return self.normal(json.dumps(items, indent=1, sort_keys=True))
+
+
+def compare(clients, line, namespaces, tries):
+    """None, or the difference as text."""
+    for _ in range(tries):
+        with concurrent.futures.ThreadPoolExecutor(2) as both:
+            theirs, ours = both.map(lambda pair: pair[0].run(line, pair[1]), zip(clients, namespaces))
+        if theirs == ours:
+            return None
+    texts = [f"status {status}\n{output}{'' if output.endswith(chr(10)) or not output else chr(10)}== messages\n{errors}"
+             for status, output, errors in (theirs, ours)]
+    return list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "kubectl", "coraclectl", lineterm="", n=1))[2:]
+
+
+class Report:
+    """What was found, as TAP."""
+
+    def __init__(self, whole):
+        self.whole, self.number, self.failed, self.used = whole, 0, 0, set()
+        self.commands = self.explained = 0
+
+    def test(self, good, title, details=()):
+        self.number += 1
+        self.failed += 0 if good else 1
+        print(f"{'ok' if good else 'not ok'} {self.number} - {title}", flush=True)
+        for text in details:
+            print(f"  | {text}")
+
+    def part(self, part, differences):
+        details, wrong = [], 0
+        for line, difference in zip(part.lines, differences):
+            self.commands += 1
+            if line.key and difference is not None:
+                self.used.add(line.key)
+                self.explained += 1
+                continue
+            if line.key:
+                difference = [f"there is no difference any more: take @{line.key} away"]
+            if difference is None:
+                continue
+            wrong += 1
+            if wrong <= DIFFERENCES or self.whole:
+                details.append(f"--- {line.text}")
+                details += difference if self.whole else difference[:SHOWN_LINES]
+        title = f"{part.title}: {len(part.lines)} commands" if not wrong else f"{part.title}: {wrong} of {len(part.lines)} commands differ"
+        self.test(not wrong, title, details)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("kubectl", "coraclectl", "kubeconfig", "table"):
+        parser.add_argument(name)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    home = os.path.join(os.getcwd(), "home")
+    clients = [Client("k", given.kubectl, given.kubeconfig, home + "-k"), Client("c", given.coraclectl, given.kubeconfig, home + "-c")]
+    report = Report(given.all)
+    parts = [part for part in read_table(given.table) if re.search(given.only, part.title) and (given.long or "long" not in part.kinds)]
+    for part in parts:
+        if "read" in part.kinds:
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                differences = list(pool.map(lambda line: compare(clients, line, ["shown", "shown"], TRIES), part.lines))
+            report.part(part, differences)
+            continue
+        report.part(part, [compare(clients, line, [client.namespace for client in clients], 1) for line in part.lines])
+        theirs, ours = (client.objects() for client in clients)
+        difference = difflib.unified_diff(theirs.splitlines(), ours.splitlines(), "kubectl", "coraclectl", lineterm="", n=4)
+        report.test(theirs == ours, f"{part.title}: the same objects", list(difference)[:SHOWN_LINES])
+    if not given.only:
+        used = {line.key for part in parts for line in part.lines if line.key}
+        unknown = used - set(KNOWN)
+        unused = set(KNOWN) - report.used if given.long else set()
+        report.test(not unknown and not unused, "each difference is explained, and each explanation needed",
+                    [*(f"unknown: {key}" for key in unknown), *(f"unused: {key}" for key in unused)])
+    print(f"# {report.commands} commands compared; {report.explained} differ for {len(report.used)} known reasons")
+    print(f"1..{report.number}")
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
