@@ -118,9 +118,9 @@ class SpecMaker {
     if (const auto* group = security_field(pod_, container_, "runAsGroup"); group && group->is_int64())
       user.gid = uint32_t(group->get_int64());
     if (get_string(pod_, "spec.securityContext.supplementalGroupsPolicy") == "Strict") user.additional_gids.clear();
+    std::set<uint32_t> known(user.additional_gids.begin(), user.additional_gids.end());  // a pod may name very many
     auto add = [&](int64_t gid) {
-      auto& list = user.additional_gids;
-      if (std::find(list.begin(), list.end(), uint32_t(gid)) == list.end()) list.push_back(uint32_t(gid));
+      if (known.insert(uint32_t(gid)).second) user.additional_gids.push_back(uint32_t(gid));
     };
     // Includes the primary group: otherwise a process that changes its group would leave a group to which a file denies access.
     // CVE-2022-2995, CVE-2022-36109, CVE-2023-25173.
@@ -164,9 +164,10 @@ class SpecMaker {
         if (name == "ALL") held.clear();
         std::erase(held, name);
       }
-      for (const auto& text : added) {  // so "drop ALL, add X" results in X
+      std::set<std::string> known(held.begin(), held.end());  // a pod may name very many
+      for (const auto& text : added) {                        // so "drop ALL, add X" results in X
         std::string name = capability_name(text);
-        if (name != "ALL" && std::find(held.begin(), held.end(), name) == held.end()) held.push_back(name);
+        if (name != "ALL" && known.insert(name).second) held.push_back(std::move(name));
       }
     }
     capabilities->bounding = capabilities->effective = capabilities->permitted = held;
