@@ -398,7 +398,7 @@ def attack_by_services():
 
 
 def attack_by_work():
-    """Single expensive requests."""
+    """Single expensive requests; heavy.py has many more."""
     costs = raw_api.Costs(told)
     timed = lambda *words: costs.timed(expect, *words)
     for i in range(3):

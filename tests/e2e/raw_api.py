@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Requests to the daemon of an end-to-end test, byte by byte, for hostile.py; and processes beside the test that
+# Requests to the daemon of an end-to-end test, byte by byte, for hostile.py and heavy.py; and processes beside the test that
 # measure what others notice of it. Call use() first.
 import argparse, bisect, os, signal, socket, ssl, struct, tempfile, time
 
@@ -342,11 +342,18 @@ class Costs:
                 return True
         return False
 
-    def timed(self, expect, name, want, *request_of):
-        """Sends a request, whose answer `expect` checks. Returns the status."""
-        got, cost, quiet = self.of(lambda: ask(*request_of, timeout=60))
-        self.report(expect, name, want, got, cost, quiet)
-        return got[0]
+    def timed(self, expect, name, want, *request_of, undo=None, **options):
+        """Sends a request, whose answer `expect` checks. Returns the status. A cost above the limit is measured again, after `undo`, for
+        the daemon may have been busy with something else: the least one counts."""
+        for attempt in range(3):
+            if attempt > 0 and undo:
+                undo()
+            again = self.of(lambda: ask(*request_of, timeout=60, **options))
+            best = again if attempt == 0 else (best[0], min(best[1], again[1]), again[2])
+            if best[1] <= self.PROCESSOR_MAX / 2 and best[2]:
+                break
+        self.report(expect, name, want, *best)
+        return best[0][0]
 
     def report(self, expect, name, want, got, cost, quiet):
         self.slowest = max(self.slowest, (cost, name))
