@@ -156,6 +156,18 @@ TEST_F(SlowPlacesTest, a_volume_that_hangs_is_left_out_of_the_usage) {
   while (agent_->volumes().empty()) std::this_thread::yield();
 }
 
+TEST_F(SlowPlacesTest, a_volume_on_the_disk_of_the_pods_costs_no_thread) {
+  const std::string place = directory_ + "/volumes/default_data_uid-data";
+  std::filesystem::create_directories(place);
+  std::filesystem::create_directories(config_.state_dir);
+  boot();
+  put_directory_volume(place);
+  put_claim_user();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(agent_->volumes().size(), 1u);
+  EXPECT_EQ(hanging_->asked(place), 0);
+}
+
 TEST_F(SlowPlacesTest, a_volume_is_given_to_its_group_elsewhere) {
   const std::string place = directory_ + "/disk";
   std::filesystem::create_directories(place + "/inner");
