@@ -4,7 +4,7 @@
 # very long names, full disks, and a daemon that is killed meanwhile. Nothing of the host is read or created, no other pod waits,
 # nothing is left behind. Among the attacks are CVE-2017-1002101 and CVE-2021-25741 (subpaths of a volume through links),
 # CVE-2017-1002102 (a deletion that follows links), CVE-2025-9566 (a volume that the node writes through links). CORACLE_LONG=1:
-# ten million entries instead of 50,000, and limits for the waiting time of other pods. volume_archives.sh covers archives;
+# ten million entries (or as many as the disk has inodes for) instead of 50,000, and limits for the waiting time of other pods. volume_archives.sh covers archives;
 # tests/attacks/ covers links in a container's file system.
 # for: daemon/volume daemon/node/volume/volumes daemon/node/volume/atomic_writer daemon/node/files daemon/node/container_text runtime/sys/file runtime/sys/tree_removal
 . "$(dirname "$0")/lib.sh"
@@ -270,7 +270,11 @@ ask() {  # ask COMMAND...: runs it; `worst` is how long another client waited me
 worst() { cut -d ' ' -f 1 "$T/ask.out"; }
 entries=50000 deep=10000 pods=1
 space=$(df --output=iavail "$T" | tail -n 1)
-if [ "${CORACLE_LONG:-0}" != 0 ]; then pods=5; [ "$space" -lt 11000000 ] || entries=10000000; fi
+if [ "${CORACLE_LONG:-0}" != 0 ]; then
+  pods=5 entries=$((space * 9 / 10 / 10000 * 10000))  # ten million, or what the disk has inodes for
+  [ "$entries" -le 10000000 ] || entries=10000000
+  [ "$entries" -ge 50000 ] || entries=50000
+fi
 usual_time() {  # usual_time NAME: the milliseconds until an ordinary pod runs, the median of several
   local i
   for i in $(seq $pods); do ready_in_time "$1-$i"; done | sort -n | sed -n "$(((pods + 1) / 2))p"
