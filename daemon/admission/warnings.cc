@@ -14,6 +14,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/profile_annotation.h"
 #include "store/object/object.h"
 #include "store/object/quantity.h"
 
@@ -51,7 +52,7 @@ constexpr Pair kVolumes[] = {
 };
 constexpr std::string_view kSeccompPod = "seccomp.security.alpha.kubernetes.io/pod";
 constexpr std::string_view kSeccompContainer = "container.seccomp.security.alpha.kubernetes.io/";
-constexpr std::string_view kAppArmorContainer = "container.apparmor.security.beta.kubernetes.io/";
+constexpr std::string_view kAppArmor = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
 constexpr std::string_view kNullSelector = "a null labelSelector results in matching no pod";
 
 std::string_view meaning_of(std::string_view key, std::span<const Pair> table) {
@@ -234,8 +235,8 @@ void check_pod(const json::value& pod, const std::string& at, Texts& out) {
         has_annotation(key) && !find(container, "securityContext.seccompProfile"))
       annotation(key, kSeccomp);
     bool has_profile = find(*spec, "securityContext.appArmorProfile") || find(container, "securityContext.appArmorProfile");
-    if (std::string key = std::string(kAppArmorContainer) + name; !at.empty() && has_annotation(key) && !has_profile)
-      annotation(key, "deprecated since v1.30; use the \"appArmorProfile\" field instead");
+    if (std::string key = std::string(kAppArmorAnnotation) + name; !at.empty() && has_annotation(key) && !has_profile)
+      annotation(key, kAppArmor);
     for (std::string_view part : {"resources.limits", "resources.requests"})
       check_bytes(get_object(container, part), where + "." + std::string(part), out);
     check_environment(container, where, out);
@@ -288,14 +289,30 @@ class Warnings : public Plugin {
  public:
   std::string_view name() const override { return "Warnings"; }
 
+  // Before the fields are set that annotations of a pod stand for.
+  Result<void> admit(Request& request, const ClusterState&) const override {
+    if (!request.creates(kPod) || !request.warnings) return {};
+    const json::value& pod = *request.object;
+    if (const json::value* spec = find(pod, "spec"))
+      visit_containers(*spec, [&](const json::value& container, std::string_view, size_t) {
+        if (!app_armor_by_annotation(pod, container)) return;
+        std::string key = std::string(kAppArmorAnnotation) + std::string(get_string(container, "name"));
+        request.warn(keyed("metadata.annotations", key) + ": " + std::string(kAppArmor));
+      });
+    return {};
+  }
+
+  // People rarely change pods themselves, and what does so often should not pay for warnings. Source: pod strategy of
+  // kube-apiserver
   Result<void> validate(const Request& request, const ClusterState&) const override {
     if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
+    if (request.kind == kPod && request.operation == Operation::update) return {};
     const json::value& object = *request.object;
     Texts out;
     if (request.operation == Operation::create && request.info.traits.names_pods)
       check_name(request, std::string(get_string(object, "metadata.name")), out);
     if (const json::value* pod = pod_of(request.info, object)) {
-      const json::value* before = request.old && request.kind != kPod ? pod_of(request.info, request.old->json()) : nullptr;
+      const json::value* before = request.old ? pod_of(request.info, request.old->json()) : nullptr;
       if (!before || *before != *pod)
         check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template), out);
     }

@@ -125,6 +125,44 @@ TEST_F(Warnings, of_a_name_that_is_no_host_name) {
             recommended + "[must not contain dots]");
 }
 
+TEST_F(Warnings, of_pods_when_they_are_made) {
+  EXPECT_EQ(of(AdmissionFixture::pod("p", "", R"(,"terminationGracePeriodSeconds":-1)")),
+            "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1");
+  fixture.warnings.clear();
+  registry::Writer writer;
+  writer.warnings = &fixture.warnings;
+  MUST(fixture.registry().patch(kPod, {"default", "p"}, {}, PatchType::merge,
+                                AdmissionFixture::parse(R"({"metadata":{"labels":{"a":"b"}}})"), false, writer));
+  EXPECT_EQ(said(), "") << "not when they are changed";
+}
+
+// Source: applyAppArmorVersionSkew of kube-apiserver's pod strategy
+TEST_F(Warnings, of_profiles_that_annotations_name_and_fields_follow) {
+  const std::string key = "container.apparmor.security.beta.kubernetes.io/c",
+                    warning =
+                        "metadata.annotations[" + key + "]: deprecated since v1.30; use the \"appArmorProfile\" field instead";
+  struct Row {
+    const char *annotation, *container, *spec, *want;
+    bool warns;
+  };
+  for (const Row& row : {
+           Row{"unconfined", "", "", R"({"type":"Unconfined"})", true},
+           Row{"localhost/a", "", R"(,"securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}})",
+               R"({"type":"Localhost","localhostProfile":"a"})", true},
+           Row{"runtime/default", "", R"(,"securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}})", "", false},
+           Row{"runtime/default", R"(,"securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}})", "",
+               R"({"type":"RuntimeDefault"})", false},
+       }) {
+    fixture.warnings.clear();
+    auto made = fixture.put(AdmissionFixture::pod("p" + std::to_string(++pods), row.container, row.spec,
+                                                  R"(,"annotations":{")" + key + R"(":")" + row.annotation + R"("})"));
+    ASSERT_TRUE(made) << row.annotation << ": " << made.error().text();
+    const json::value* field = find(get_array((*made)->json(), "spec.containers").at(0), "securityContext.appArmorProfile");
+    EXPECT_EQ(field ? to_text(*field) : "", row.want) << row.annotation;
+    EXPECT_EQ(said(), row.warns ? warning : "") << row.annotation;
+  }
+}
+
 TEST_F(Warnings, of_templates_when_they_are_made_or_changed) {
   ObjectPtr made = MUST(fixture.put(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
     "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"},

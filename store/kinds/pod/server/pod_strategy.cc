@@ -3,6 +3,7 @@
 // Classes".
 #include <set>
 
+#include "store/kinds/pod/profile_annotation.h"
 #include "store/kinds/strategy.h"
 #include "store/schema/default.h"
 
@@ -47,8 +48,21 @@ void merge_label_keys(json::value& pod) {
     }
 }
 
+// Sets the field for each container whose profile only an annotation names.
+void name_app_armor_profiles(json::value& pod) {
+  if (get_object(pod, "metadata.annotations").empty()) return;
+  for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
+    if (get_array(pod, list).empty()) continue;
+    for (json::value& container : make(pod, list).get_array()) {
+      std::optional<json::value> field = app_armor_by_annotation(pod, container);
+      if (field && !field->is_null()) make(container, "securityContext.appArmorProfile") = *std::move(field);
+    }
+  }
+}
+
 Result<void> allocate_create(json::value& pod, const Allocation&) {
   merge_label_keys(pod);
+  name_app_armor_profiles(pod);
   make(pod, "status.qosClass") = schema::qos_class(pod);
   if (!get_array(pod, "spec.schedulingGates").empty())
     make(pod, "status.conditions") = json::array{{{"type", "PodScheduled"},
