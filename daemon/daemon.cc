@@ -74,6 +74,11 @@ engine::Options engine_options(const schema::CatalogSource& catalogs, bool set_a
   return options;
 }
 
+admission::Settings admission_settings(const Config& config) {
+  std::string app_armor = sys::read_file("/sys/module/apparmor/parameters/enabled").value_or("");
+  return {.deny_service_external_ips = config.deny_service_external_ips, .has_app_armor = app_armor.starts_with('Y')};
+}
+
 runtime::Config runtime_config(const Config& config) {
   runtime::Config to;
   to.state_dir = config.state_dir + "/runtime";
@@ -223,12 +228,11 @@ Result<void> Daemon::construct_parts() {
     scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
   }
   maintenance_ = std::make_unique<backup::StoreMaintenance>(
-      backup::StoreMaintenanceConfig{config_.state_dir, CORACLE_VERSION, identity_.node_name, catalogs_}, *engine_);
-  maintenance_->on_restored([this] { sys::signal_eventfd(restored_); });
-  registry_ = std::make_unique<registry::Registry>(*engine_, catalogs_, ranges_of(config_));
-  std::string app_armor = sys::read_file("/sys/module/apparmor/parameters/enabled").value_or("");
-  registry_->set_admission(
-      {.deny_service_external_ips = config_.deny_service_external_ips, .has_app_armor = app_armor.starts_with('Y')});
+      backup::StoreMaintenanceConfig{config_.state_dir, CORACLE_VERSION, identity_.node_name, catalogs_,
+                                     [this] { sys::signal_eventfd(restored_); }},
+      *engine_);
+  registry_ =
+      std::make_unique<registry::Registry>(*engine_, catalogs_, ranges_of(config_), system_clock(), admission_settings(config_));
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   events_ = std::make_unique<EventWriter>(*client_);
   runtime_ = TRY(runtime::open(runtime_config(config_)));
@@ -240,9 +244,6 @@ Result<void> Daemon::construct_parts() {
   gate_ = std::make_unique<startup::StartupGate>(*informers_, [this](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == identity_.node_name ? agent_->ready(pod.uid()) : is_ready(view::Pod(pod));
   });
-  network_->on_rules([this] { agent_->look_at_draining(); });
-  network_->on_lost_link([this](const std::string& sandbox) { agent_->look_at_network(sandbox); });
-  gate_->on_change([this](const std::string& ns) { agent_->look_at_held(ns); });
   node::AgentSeams seams{.client = *client_,
                          .pods = informers_->of(kPod),
                          .config_maps = informers_->of(kConfigMap),
@@ -257,12 +258,16 @@ Result<void> Daemon::construct_parts() {
   seams.is_dropped = sys::is_dropped;
   seams.held_back = [this](const Object& pod) { return startup::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, identity_), seams, network_hooks(*network_));
+  network_->on_rules([&agent = *agent_] { agent.look_at_draining(); });
+  network_->on_lost_link([&agent = *agent_](const std::string& sandbox) { agent.look_at_network(sandbox); });
+  gate_->on_change([&agent = *agent_](const std::string& ns) { agent.look_at_held(ns); });
   registry_->set_measure(
       kNodeMetrics, [this](const std::string&, const std::string& name, const auto&) { return agent_->metrics().nodes(name); });
   registry_->set_measure(kPodMetrics, [this](const std::string& ns, const std::string& name, const registry::Filter& wanted) {
     return agent_->metrics().pods(ns, name, wanted);
   });
   api::Config api = api_config(config_, identity_, settled_);
+  api.maintenance = maintenance_.get();
   api.metrics = [this](std::string& text) {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });
     if (queue) write_queue_metrics(text, queue->counts());
@@ -280,7 +285,6 @@ Result<void> Daemon::construct_parts() {
   };
   if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(auth::read_static_tokens(config_.token_auth_file));
   server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_, *agent_);
-  server_->set_maintenance(*maintenance_);
   return {};
 }
 

@@ -30,7 +30,8 @@ std::vector<ObjectPtr> ClusterState::list(const Kind& kind, const std::string& n
 Result<void> Plugin::admit(Request&, const ClusterState&) const { return {}; }
 Result<void> Plugin::validate(const Request&, const ClusterState&) const { return {}; }
 
-Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : cluster_(engine, std::move(suffix)) {
+Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix, Settings settings)
+    : cluster_(engine, std::move(suffix), settings) {
   for (auto make :
        {make_namespace_lifecycle, make_limit_ranger, make_service_account, make_node_restriction, make_taint_nodes_by_condition,
         make_pod_security, make_priority, make_default_toleration_seconds, make_default_storage_class,

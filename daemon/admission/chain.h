@@ -15,8 +15,7 @@ namespace coracle::admission {
 
 class Chain {
  public:
-  Chain(engine::Engine& engine, std::function<std::string()> suffix);
-  void set(Settings settings) { cluster_.set(settings); }  // before the first request
+  Chain(engine::Engine& engine, std::function<std::string()> suffix, Settings settings);
   Result<void> admit(Request& request) const;
   Result<void> validate(const Request& request) const;
   std::vector<std::string_view> names() const;  // of the plugins, in order

@@ -20,18 +20,18 @@ struct Settings {
 class ClusterState {
  public:
   // `suffix` generates unique suffixes of names.
-  ClusterState(engine::Engine& engine, std::function<std::string()> suffix) : engine_(engine), suffix_(std::move(suffix)) {}
+  ClusterState(engine::Engine& engine, std::function<std::string()> suffix, Settings settings)
+      : engine_(engine), suffix_(std::move(suffix)), settings_(settings) {}
   ObjectPtr get(const Kind& kind, const Key& key) const;  // null: it does not exist
   std::vector<ObjectPtr> list(const Kind& kind, const std::string& ns = {}) const;
   engine::Engine& engine() const { return engine_; }
   std::string suffix() const { return suffix_(); }
   const Settings& settings() const { return settings_; }
-  void set(Settings settings) { settings_ = settings; }  // before the first request
 
  private:
   engine::Engine& engine_;
   std::function<std::string()> suffix_;
-  Settings settings_;
+  const Settings settings_;
 };
 
 class Plugin {

@@ -33,7 +33,6 @@ struct HandlerContext {  // dependencies of the handlers
   auth::Tokens* tokens = nullptr;
   const auth::Authorizer* authorizer = nullptr;
   const std::string* ca = nullptr;
-  backup::StoreMaintenance* maintenance = nullptr;  // maintenance of the store's file; null: none
   std::function<HttpServer::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
   flowcontrol::FlowController& flow_controller;

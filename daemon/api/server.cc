@@ -111,7 +111,6 @@ struct Server::State {
                 nullptr,
                 &authorizer,
                 nullptr,
-                nullptr,
                 [this] { return http_server.counts(); },
                 [this] { return bound; },
                 flow_controller},
@@ -337,7 +336,7 @@ void Server::State::maintain(std::stop_token stop) {
     if (!told.clock_set && std::chrono::steady_clock::now() < next) continue;
     next = std::chrono::steady_clock::now() + kCertificateCheck;
     if (auto renewed = renew(); !renewed) log_error("api", "renew certificates: " + renewed.error().text());
-    if (context.maintenance) context.maintenance->maintain();
+    if (config.maintenance) config.maintenance->maintain();
   }
 }
 
@@ -352,8 +351,6 @@ Server::~Server() {
 }
 
 void Server::clock_was_set() { state_->stir(true); }
-
-void Server::set_maintenance(backup::StoreMaintenance& maintenance) { state_->context.maintenance = &maintenance; }
 
 Result<void> Server::start() {
   state_->auditor = TRY(Auditor::open(state_->config.audit));

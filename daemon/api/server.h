@@ -44,6 +44,8 @@ struct Config {
   auth::AuditSettings audit;             // without paths: no audit
   auth::TokenSettings tokens;            // an empty issuer is derived from cluster_domain
   std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
+  // Of the store's file: serves /coracle/v1/store and runs once an hour. It must outlive the server. Null: neither.
+  backup::StoreMaintenance* maintenance = nullptr;
   HttpServerLimits limits;
   flowcontrol::FlowControllerLimits flow_controller;
   std::function<void(std::string&)> metrics;  // appends further metrics as text
@@ -58,10 +60,6 @@ class Server {
   Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, NodeVolumes& volumes,
          const Clock& clock = system_clock());
   ~Server();
-  // Sets the store's maintenance: it serves /coracle/v1/store and runs once an hour. It must outlive the server. Call before
-  // start().
-  void set_maintenance(backup::StoreMaintenance& maintenance);
-
   // Renews at once the certificates that have expired by the new time. Does not block.
   void clock_was_set();
 

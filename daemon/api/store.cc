@@ -17,7 +17,7 @@ constexpr size_t kBackupPieceBytes = 64 << 10;
 bool needs_keys(const Call& call) { return call.query().get("keys") != "false"; }
 
 Result<void> send_backup(Call& call) {
-  Fd copy = TRY(call.context.maintenance->backup(needs_keys(call)));
+  Fd copy = TRY(call.context.config.maintenance->backup(needs_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/vnd.sqlite3", common_headers(call));
   std::string piece(kBackupPieceBytes, '\0');
   for (;;) {
@@ -32,30 +32,30 @@ Result<void> send_backup(Call& call) {
 
 Result<void> take_backup(Call& call) {
   call.exchange.connection.set_read_deadline(SteadyTime::max());  // no limit for uploads
-  json::value restored =
-      TRY(call.context.maintenance->restore([&](const auto& take) { return call.exchange.stream_body(take); }, needs_keys(call)));
+  json::value restored = TRY(call.context.config.maintenance->restore(
+      [&](const auto& take) { return call.exchange.stream_body(take); }, needs_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/json", common_headers(call));
   answer.write(to_text(restored) + "\n");
   answer.end();
-  call.context.maintenance->start_anew();  // after the response was sent
+  call.context.config.maintenance->start_anew();  // after the response was sent
   return {};
 }
 
 Result<void> tell_state(Call& call) {
-  json::value state = TRY(call.context.maintenance->state());
+  json::value state = TRY(call.context.config.maintenance->state());
   answer_value(call, state);
   return {};
 }
 
 Result<void> compact(Call& call) {
-  TRY(call.context.maintenance->compact());
+  TRY(call.context.config.maintenance->compact());
   return tell_state(call);
 }
 
 }  // namespace
 
 void serve_store(Call& call) {
-  if (!call.context.maintenance) return answer_page_not_found(call);
+  if (!call.context.config.maintenance) return answer_page_not_found(call);
   std::string_view what = std::string_view(call.route.path).substr(std::string_view("/coracle/v1/store").size());
   bool posts = call.head().method == "POST",
        known = what.empty() || what == "/backup" || what == "/restore" || what == "/check" || what == "/compact";
@@ -66,7 +66,7 @@ void serve_store(Call& call) {
   if (what == "/backup") return answer_with(call, send_backup(call));
   if (what == "/restore") return answer_with(call, take_backup(call));
   if (what == "/compact") return answer_with(call, compact(call));
-  json::value checked = call.context.maintenance->check();
+  json::value checked = call.context.config.maintenance->check();
   answer_value(call, checked);
 }
 

@@ -171,7 +171,7 @@ Result<json::value> StoreMaintenance::adopt_upload(const std::string& upload, bo
 }
 
 void StoreMaintenance::start_anew() const {
-  if (start_anew_) start_anew_();
+  if (config_.start_anew) config_.start_anew();
 }
 
 Result<void> adopt(const std::string& state_dir) {

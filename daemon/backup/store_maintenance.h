@@ -30,6 +30,8 @@ struct StoreMaintenanceConfig {
   std::string version;    // of Coracle
   std::string node;
   const schema::CatalogSource& catalogs;  // must outlive this
+  // Restarts the daemon in process when a restored store is ready. Called on a request's thread: it must return at once.
+  std::function<void()> start_anew;
 };
 
 // Passes the bytes of an upload to `take` in pieces until it returns false or the upload ends.
@@ -38,9 +40,6 @@ using Source = std::function<Result<void>(const std::function<bool(std::string_v
 class StoreMaintenance {
  public:
   StoreMaintenance(StoreMaintenanceConfig config, engine::Engine& engine, const Clock& clock = system_clock());
-  // Sets the function that restarts the daemon in process when a restored store is ready. It is called on a request's thread and
-  // must return at once.
-  void on_restored(std::function<void()> start_anew) { start_anew_ = std::move(start_anew); }
 
   // Copies the store and, if `keys`, the certificates and keys to an unlinked file. Errors: of the disk.
   Result<Fd> backup(bool keys);
@@ -71,7 +70,6 @@ class StoreMaintenance {
   const StoreMaintenanceConfig config_;
   engine::Engine& engine_;
   const Clock& clock_;
-  std::function<void()> start_anew_;
   const SteadyTime started_;
   Guarded<std::optional<Checked>> checked_;
   Guarded<std::optional<SteadyTime>> compacted_;

@@ -288,10 +288,15 @@ Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unk
   return {};
 }
 
-Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, kinds::Ranges ranges, const Clock& clock)
-    : engine_(engine), catalogs_(catalogs), services_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] {
-        return random_suffix();
-      }) {}
+Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, kinds::Ranges ranges, const Clock& clock,
+                   admission::Settings admission)
+    : engine_(engine),
+      catalogs_(catalogs),
+      services_(engine),
+      ranges_(std::move(ranges)),
+      clock_(clock),
+      admission_(
+          engine, [] { return random_suffix(); }, admission) {}
 
 const User& internal_user() {
   static const User user{"system:apiserver", "", {"system:masters", "system:authenticated"}, {}};

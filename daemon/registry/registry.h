@@ -81,11 +81,9 @@ class Registry {
  public:
   // `engine` and `catalogs` must outlive it.
   Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, kinds::Ranges ranges,
-           const Clock& clock = system_clock());
+           const Clock& clock = system_clock(), admission::Settings admission = {});
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
   void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; called for every write of a user
-
-  void set_admission(admission::Settings settings) { admission_.set(settings); }  // before the first request
 
   void set_measure(const Kind& kind, Measure measure) {
     measures_.emplace_back(&kind, std::move(measure));

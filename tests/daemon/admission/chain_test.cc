@@ -9,7 +9,7 @@ namespace {
 
 TEST(Chain, has_kubernetes_order) {
   AdmissionFixture fixture;
-  Chain chain(*fixture.engine, [] { return "x"; });
+  Chain chain(*fixture.engine, [] { return "x"; }, {});
   EXPECT_EQ(chain.names(),
             (std::vector<std::string_view>{"NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction",
                                            "TaintNodesByCondition", "PodSecurity", "Priority", "DefaultTolerationSeconds",
@@ -26,7 +26,8 @@ std::string reachable_by(const std::string& addresses) {
 TEST(DenyServiceExternalIPs, refuses_new_ones_where_the_settings_say_so) {
   AdmissionFixture fixture;
   MUST(fixture.put(reachable_by(R"("192.0.2.1","192.0.2.2")")));
-  fixture.registry().set_admission({.deny_service_external_ips = true});
+  fixture.admission.deny_service_external_ips = true;
+  fixture.reopen();
   auto change = [&](const char* patch) {
     auto made = fixture.try_merge(kService, {"default", "s"}, patch);
     return made ? "allowed" : made.error().text();
@@ -50,7 +51,8 @@ TEST(NotServed, what_is_stored_and_not_acted_on_says_so) {
   AdmissionFixture fixture;
   MUST(fixture.put(
       R"({"apiVersion":"networking.k8s.io/v1","kind":"IngressClass","metadata":{"name":"here"},"spec":{"controller":"a.b/c"}})"));
-  fixture.registry().set_admission({.has_app_armor = false});
+  fixture.admission.has_app_armor = false;
+  fixture.reopen();
   for (
       const Written& row : {
           Written{

@@ -48,8 +48,8 @@ class Machine {  // a state directory and the daemon's operations on its store
     engine::Options options;
     options.find_kind = find_built_in();
     engine = MUST(engine::Engine::open(state_dir + "/state.db", options));
-    maintenance =
-        std::make_unique<StoreMaintenance>(StoreMaintenanceConfig{state_dir, "1.0", "edge", built_in_catalogs()}, *engine, clock);
+    maintenance = std::make_unique<StoreMaintenance>(
+        StoreMaintenanceConfig{state_dir, "1.0", "edge", built_in_catalogs(), nullptr}, *engine, clock);
   }
   void stop() { maintenance.reset(), engine.reset(); }
   void restart() { stop(), start(); }

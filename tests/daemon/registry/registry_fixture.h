@@ -30,11 +30,11 @@ class RegistryFixture {
     MUST(bootstrap(*registry_, ranges, {"192.0.2.1", 6443}));
     make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
   }
-  // As a restart of the daemon.
+  // As a restart of the daemon, with changed settings.
   void reopen() {
     client_.reset(), registry_.reset(), engine.reset();
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
-    registry_ = std::make_unique<Registry>(*engine, built_in_catalogs(), ranges, clock);
+    registry_ = std::make_unique<Registry>(*engine, built_in_catalogs(), ranges, clock, admission);
     client_ = std::make_unique<LocalClient>(*registry_);
   }
   ~RegistryFixture() {
@@ -71,6 +71,7 @@ class RegistryFixture {
   }
 
   kinds::Ranges ranges;
+  admission::Settings admission;
   FakeClock clock;
   std::string directory;
   engine::Options options;
