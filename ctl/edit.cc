@@ -146,6 +146,7 @@ void add_edit(Commands& commands) {
     edit_flags->field_validation = TRY(field_validation_of(edit_flags->validate));
     Session* session = TRY(commands.session());
     Targets targets = TRY(targets_of(*session, *edit_flags, edit_flags->args));
+    if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "edit cancelled, no objects found");
     return act_on(std::move(targets), [&](const Live& live) { return edit_one(*session, *edit_flags, live); });
   });
 }

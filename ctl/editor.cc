@@ -11,6 +11,7 @@
 
 #include "ctl/command.h"
 #include "runtime/base/fd.h"
+#include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -39,7 +40,7 @@ Result<std::string> edit_in_editor(const std::string& path, const std::string& t
   if (status != 0)
     return Error(Code::cancelled, "edit: the editor " + coracle::quoted(editor) + " ended with status " + std::to_string(status));
   std::ifstream in(path, std::ios::binary);
-  std::string saved(std::istreambuf_iterator<char>(in), {});
+  std::string saved = TRY(read_rest(in, path));
   for (size_t at = 0; windows_line_endings && (at = saved.find("\r\n", at)) != saved.npos;) saved.erase(at, 1);
   return saved;
 }

@@ -260,7 +260,7 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
       TRY(watch_selection(session, flags, selection, std::string(get_string(table, "metadata.resourceVersion")), widths));
   }
   if (!printed && failures.empty() && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {
-    bool namespaced = !selections.empty() && selections.front().kind->kind.namespaced && !flags.all_namespaces;
+    bool namespaced = (selections.empty() || selections.front().kind->kind.namespaced) && !flags.all_namespaces;
     tell(namespaced ? "No resources found in " + session.ns() + " namespace.\n" : "No resources found\n");
   }
   print_failures(failures);

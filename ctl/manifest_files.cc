@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
+#include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
 #include "store/client/download.h"
 
@@ -114,7 +114,7 @@ Result<std::string> read_manifest(const std::string& source) {
   std::ifstream file(source, std::ios::binary);
   if (!file && errno == ENOENT) return absent(source);
   if (!file) return Error::from_errno("read " + source);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return read_rest(file, source);
 }
 
 }  // namespace coracle::ctl

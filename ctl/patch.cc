@@ -3,11 +3,11 @@
 #include "store/object/patch.h"
 
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "ctl/flag_values.h"
 #include "ctl/target.h"
+#include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
 
@@ -42,7 +42,7 @@ Result<json::value> read_patch(const PatchFlags& flags) {
   if (!flags.file.empty()) {
     std::ifstream in(flags.file);
     if (!in) return Error(Code::not_found, "unable to read patch file: open " + flags.file + ": " + errno_text(errno));
-    text.assign(std::istreambuf_iterator<char>(in), {});
+    text = TRY(read_rest(in, flags.file).wrap("unable to read patch file"));
   }
   std::vector<json::value> parsed = TRY(parse_yaml(text).wrap("unable to parse " + coracle::quoted(text)));
   if (parsed.size() != 1) return Error(Code::bad_request, "unable to parse " + coracle::quoted(text) + ": expected one document");
@@ -65,6 +65,7 @@ Result<int> run_patch(Commands& commands, const PatchFlags& flags) {
   json::value patch = TRY(read_patch(flags));
   Session* session = TRY(target_session(commands, flags));
   Targets targets = TRY(targets_of(*session, flags, flags.args));
+  if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "no objects passed to patch");
   return act_on(std::move(targets), [&](const Live& found) -> Result<void> {
     Live live = found;
     if (!flags.subresource.empty() && !flags.local)

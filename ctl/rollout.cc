@@ -194,6 +194,13 @@ Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rol
   return history_of(live.object, get_array(list, "items"), rolling);
 }
 
+// Standard error is told where there are none.
+Result<Targets> rolling_targets(Session& session, const RolloutFlags& flags) {
+  Targets targets = TRY(targets_of(session, flags, flags.args, true));
+  if (targets.found.empty() && targets.missing.empty()) tell("No resources found in " + session.ns() + " namespace.\n");
+  return targets;
+}
+
 Result<void> check_revision(const RolloutFlags& flags) {
   if (flags.revision >= 0) return {};
   return Error(Code::bad_request, "revision must be a positive integer: " + count(flags.revision));
@@ -203,7 +210,7 @@ Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
   TRY(check_revision(flags));
   auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
-  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     Rolling rolling = TRY(rolling_of(live, "watching its rollout"));
     std::string last;
@@ -235,7 +242,7 @@ std::string history_text(const Live& live, const std::vector<Revision>& history)
 Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
   TRY(check_revision(flags));
   Session* session = TRY(commands.session());
-  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     Rolling rolling = TRY(rolling_of(live, "showing its history"));
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
@@ -260,7 +267,7 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
 
 Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
-  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     Rolling rolling = TRY(rolling_of(live, "rolling back"));
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
@@ -303,7 +310,7 @@ Error refused(const Live& live, const char* why) {
 
 Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
-  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  Targets targets = TRY(rolling_targets(*session, flags));
   std::string now = format_time(system_clock().now());
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     TRY(rolling_of(live, "restarting"));
@@ -320,7 +327,7 @@ Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
 
 Result<int> run_pause(Commands& commands, const RolloutFlags& flags, bool pause) {
   Session* session = TRY(commands.session());
-  Targets targets = TRY(targets_of(*session, flags, flags.args, true));
+  Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     if (!(live.kind->kind == kDeployment)) return refused(live, pause ? "pausing is not supported" : "resuming is not supported");
     if (get_bool(live.object, "spec.paused") == pause) return refused(live, pause ? "is already paused" : "is not paused");

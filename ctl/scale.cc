@@ -119,6 +119,7 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
   Session* session = TRY(commands.session());
   flags.targets.files = flags.files;
   Targets targets = TRY(targets_of(*session, flags.targets, flags.targets.args));
+  if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "no objects passed to autoscale");
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     const auto& kind = live.kind->kind;
     if (!live.kind->subresource("scale"))

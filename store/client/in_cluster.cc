@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
 
 namespace coracle {
@@ -20,7 +21,7 @@ std::optional<json::value> in_cluster_kubeconfig(const std::string& directory) {
   json::object cluster{{"server", "https://" + name + ":" + port}}, context{{"cluster", "pod"}, {"user", "pod"}};
   if (std::filesystem::exists(directory + "/ca.crt", failed)) cluster["certificate-authority"] = directory + "/ca.crt";
   std::ifstream file(directory + "/namespace");
-  std::string ns{std::istreambuf_iterator<char>(file), {}};
+  std::string ns = read_rest(file, directory + "/namespace").value_or("");
   if (!trim(ns).empty()) context["namespace"] = trim(ns);
   return json::object{
       {"current-context", "pod"},

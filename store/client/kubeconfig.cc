@@ -10,6 +10,7 @@
 #include <iterator>
 #include <set>
 
+#include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
 #include "store/client/proxy.h"
 #include "store/object/yaml.h"
@@ -25,7 +26,7 @@ constexpr const char* kExecExtension = "client.authentication.k8s.io/exec";
 Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error::from_errno("read " + path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return read_rest(file, path);
 }
 
 // The path, as an open() of kubectl's would report it; "" when the file can be read.

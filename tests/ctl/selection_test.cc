@@ -356,6 +356,30 @@ TEST_F(SelectionTest, directories_are_read_in_order_and_with_recursive_all_the_w
   EXPECT_EQ(run({"apply", "-R", "-f", directory_ + "/in", "-o", "name"}).out, "configmap/one\nconfigmap/two\nconfigmap/three\n");
 }
 
+TEST_F(SelectionTest, a_directory_is_no_file) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"get", "pods", "--kubeconfig", directory_},
+                                             {"get", "pods", "--certificate-authority", directory_},
+                                             {"patch", "configmap", "one", "--patch-file", directory_},
+                                             {"create", "configmap", "x", "--from-env-file", directory_},
+                                             {"create", "secret", "tls", "x", "--cert", directory_, "--key", directory_},
+                                             {"get", "pods", "-o", "go-template-file=" + directory_},
+                                             {"get", "pods", "-o", "custom-columns-file=" + directory_},
+                                             {"replace", "--raw", "/api/v1", "-f", directory_}})
+    expect_refused(words, "");
+}
+
+TEST_F(SelectionTest, no_object_is_said) {
+  std::string nothing = file("nothing.yaml", "# nothing\n");
+  expect_refused({"patch", "-f", nothing, "-p", "{}"}, "no objects passed to patch");
+  expect_refused({"autoscale", "-f", nothing, "--max=2"}, "no objects passed to autoscale");
+  expect_refused({"scale", "-f", nothing, "--replicas=2"}, "no objects passed to scale");
+  expect_refused({"edit", "-f", nothing}, "no objects found");
+  expect_refused({"apply", "-f", nothing}, "no objects passed to apply");
+  for (const char* verb : {"restart", "undo", "pause", "status"})
+    EXPECT_EQ(run({"rollout", verb, "-f", nothing}).err, "No resources found in default namespace.\n") << verb;
+}
+
 TEST_F(SelectionTest, standard_input_is_read_once) {
   expect_refused({"apply", "-f", "-", "-f", "-"}, "standard input cannot be used for multiple arguments");
   expect_refused({"delete", "-f", "-,-"}, "standard input cannot be used for multiple arguments");

@@ -598,6 +598,7 @@ Y
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {app: web}}\n' >nameless.yaml
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: empty, labels: , annotations: }\ndata: {a: b}\n' >empty.yaml
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stamped, creationTimestamp: null}\ndata: {a: b}\n' >stamped.yaml
+echo '# nothing' >nothing.yaml
 mkdir -p deep/er globs none
 cp pair.yaml deep/er/; cp map.yaml deep/
 csplit -sz -f globs/part- -b %d.yaml pair.yaml /---/
@@ -703,6 +704,17 @@ apply -R -f deep -o name
 apply -f map.yaml -f none -o name
 apply -f none -f map.yaml -o name
 apply -f ''
+apply -f nothing.yaml
+delete -f nothing.yaml
+get -f nothing.yaml
+label -f nothing.yaml a=b
+patch -f nothing.yaml -p '{}'
+scale -f nothing.yaml --replicas=1
+autoscale -f nothing.yaml --max=2
+edit -f nothing.yaml
+rollout restart -f nothing.yaml
+rollout status -f nothing.yaml
+describe -f nothing.yaml
 ~ apply -f http://127.0.0.1:1/x  # kubectl speaks of its server
 ? label -f 'globs/part-*.yaml' --list  # kubectl's labels have no order
 L
