@@ -4,6 +4,7 @@
 //
 // A view borrows: the json::value (or Object) must outlive the view and everything it returned. Reads are total: an absent value
 // or one of another type reads as "", 0, false, an empty list or an empty view; has_x() distinguishes absent from empty.
+// Numbers and flags that are optional or have a default are also read by x_or(value), which is the value if they are absent.
 //   view::Pod pod(*object);
 //   for (view::Container container : pod.spec().containers()) use(container.image());
 #pragma once
@@ -59,6 +60,10 @@ class Range {  // a JSON array, read as T
   size_t size() const { return array_ ? array_->size() : 0; }
   bool empty() const { return size() == 0; }
   T operator[](size_t at) const { return detail::as<T>((*array_)[at]); }
+  const json::array& raw() const {  // empty if absent
+    static const json::array empty;
+    return array_ ? *array_ : empty;
+  }
 
   class Iterator {
    public:
@@ -84,15 +89,24 @@ class Range {  // a JSON array, read as T
 class View {
  public:
   View() = default;
-  explicit View(const json::value& value) : value_(&value) {}
-  explicit View(const Object& object) : value_(&json_of(object)) {}
-  explicit operator bool() const { return value_->is_object(); }  // present
-  const json::value& raw() const { return *value_; }              // null if absent
+  explicit View(const json::value& value) : object_(value.if_object()), value_(&value) {}
+  explicit View(const json::value* value) : View(value ? *value : detail::kAbsent) {}  // null: absent
+  explicit View(const json::object& object) : object_(&object), value_(nullptr) {}     // has no raw()
+  explicit View(const Object& object) : View(json_of(object)) {}
+  explicit View(const json::value&&) = delete;  // a temporary would be gone before the view is read
+  explicit View(const json::object&&) = delete;
+  explicit operator bool() const { return object_; }  // present
+  const json::value& raw() const { return *value_; }  // null if absent
+  // The same as a pointer, for a value that is to be copied only if it is there. Null if absent.
+  const json::value* pointer() const { return value_->is_null() ? nullptr : value_; }
+  const json::object& members() const {  // empty if absent
+    static const json::object empty;
+    return object_ ? *object_ : empty;
+  }
 
  protected:
   const json::value& at(std::string_view key) const {
-    const json::object* object = value_->if_object();
-    const json::value* found = object ? object->if_contains(key) : nullptr;
+    const json::value* found = object_ ? object_->if_contains(key) : nullptr;
     return found ? *found : detail::kAbsent;
   }
   bool has(std::string_view key) const { return !at(key).is_null(); }
@@ -109,8 +123,14 @@ class View {
     }
   }
 
+  template <typename T>
+  T read_or(std::string_view key, T absent) const {
+    return has(key) ? read<T>(key) : absent;
+  }
+
  private:
-  const json::value* value_ = &detail::kAbsent;
+  const json::object* object_ = nullptr;
+  const json::value* value_ = &detail::kAbsent;  // null: the view is of a json::object
 };
 
 }  // namespace coracle::view

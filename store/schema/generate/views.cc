@@ -27,7 +27,7 @@ std::string snake(const std::string& name) {
   }
   static const std::set<std::string> reserved = {"template", "namespace", "operator", "default", "continue", "class",
                                                  "export",   "linux",     "unix",     "private", "public",   "raw",
-                                                 "bool",     "int",       "not",      "enum"};
+                                                 "pointer",  "members",   "bool",     "int",     "not",      "enum"};
   return reserved.count(out) ? out + "_" : out;
 }
 
@@ -62,6 +62,10 @@ std::string write_views(const Model& model) {
       if (field.shape == "map") result = "const json::object&";
       out << "  " << result << " " << name << "() const;\n"
           << "  bool has_" << name << "() const { return has(\"" << field.name << "\"); }\n";
+      bool is_plain = field.shape == "one" && (result == "int64_t" || result == "bool" || result == "double");
+      if (is_plain && (field.pointer || field.default_by_rule || !field.default_json.empty()))
+        out << "  " << result << " " << name << "_or(" << result << " absent) const { return read_or(\"" << field.name
+            << "\", absent); }\n";
       bodies << "inline " << result << " " << type.view << "::" << name << "() const { return read<" << result << ">(\""
              << field.name << "\"); }\n";
     }

@@ -2,6 +2,8 @@
 // Views read JSON by the schema's names, and tolerate any input.
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "store/schema/views.h"
 
 namespace coracle {
@@ -61,6 +63,59 @@ TEST(View, int_or_string_and_quantity_come_as_json) {
   EXPECT_EQ(target->as_string(), "http");
   EXPECT_EQ(view::ServicePort().target_port(), nullptr);
 }
+
+TEST(View, reads_an_optional_number_or_what_it_is_instead) {
+  json::value value = parsed(R"({"spec":{"replicas":0,"progressDeadlineSeconds":null}})");
+  view::Deployment deployment(value);
+  EXPECT_EQ(deployment.spec().replicas_or(1), 0);
+  EXPECT_EQ(deployment.spec().progress_deadline_seconds_or(600), 600);
+  EXPECT_EQ(view::Deployment().spec().replicas_or(1), 1);
+  EXPECT_TRUE(view::PodSpec().enable_service_links_or(true));
+}
+
+TEST(View, gives_parts_as_json_without_a_copy) {
+  json::value value = parsed(R"({"metadata":{"finalizers":["a"]},"spec":{"selector":{"matchLabels":{"a":"b"}}}})");
+  view::Deployment deployment(value);
+  EXPECT_EQ(deployment.spec().selector().pointer(), find(value, "spec.selector"));
+  EXPECT_EQ(deployment.spec().template_().pointer(), nullptr);
+  EXPECT_EQ(&deployment.metadata().finalizers().raw(), &get_array(value, "metadata.finalizers"));
+  EXPECT_TRUE(deployment.status().conditions().raw().empty());
+  EXPECT_EQ(&deployment.spec().selector().members(), &get_object(value, "spec.selector"));
+  EXPECT_TRUE(deployment.status().members().empty());
+  EXPECT_FALSE(view::PodSpec(static_cast<const json::value*>(nullptr)));
+}
+
+TEST(View, reads_a_part_that_is_being_written) {
+  json::object status = parsed(R"({"succeeded":3,"uncountedTerminatedPods":{"failed":["x"]}})").get_object();
+  EXPECT_EQ(view::JobStatus(status).succeeded(), 3);
+  EXPECT_EQ(view::JobStatus(status).uncounted_terminated_pods().failed()[0], "x");
+  status["succeeded"] = 4;
+  EXPECT_EQ(view::JobStatus(status).succeeded(), 4);
+}
+
+// What does not compile: a name that the schema does not have, and a view of a value that is gone before it is read.
+template <typename T>
+concept HasNodeName = requires(T spec) {
+  spec.node_name();
+};
+template <typename T>
+concept HasNodeNmae = requires(T spec) {
+  spec.node_nmae();
+};
+template <typename T>
+concept HasReplicasOr = requires(T spec) {
+  spec.replicas_or(1);
+};
+static_assert(HasNodeName<view::PodSpec> && !HasNodeNmae<view::PodSpec>);
+static_assert(!HasNodeName<view::Pod> && !HasNodeName<view::DeploymentSpec>);
+static_assert(HasReplicasOr<view::DeploymentSpec> && !HasReplicasOr<view::DeploymentStatus>);  // there 0 is the same as absent
+
+static_assert(std::is_constructible_v<view::Pod, json::value&> && std::is_constructible_v<view::Pod, const json::value&>);
+static_assert(std::is_constructible_v<view::PodSpec, json::object&> &&
+              std::is_constructible_v<view::PodSpec, const json::object&>);
+static_assert(!std::is_constructible_v<view::Pod, json::value> && !std::is_constructible_v<view::Pod, const json::value>);
+static_assert(!std::is_constructible_v<view::PodSpec, json::object>);
+static_assert(!std::is_convertible_v<const json::value&, view::Pod>);
 
 }  // namespace
 }  // namespace coracle
