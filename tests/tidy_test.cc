@@ -272,6 +272,26 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
   }
 }
 
+// Built-in kinds are read by their views, by which the compiler checks the names (store/README.md). Paths are for code that reads
+// any kind, or no Kubernetes object. The list of rooms grows until it has them all.
+TEST(Tidy, reads_built_in_kinds_by_views) {
+  const std::vector<std::string> rooms = {"daemon/controller/"};
+  const std::vector<std::string> other_json = {
+      "daemon/controller/autoscaler/custom_metrics.h",  // lists of custom.metrics.k8s.io
+  };
+  // A literal path (code_of leaves only its quotes), after an argument with up to two levels of parentheses.
+  static const std::regex by_path(
+      R"((^|[^\w.>:])(get_(string|int|bool|object|array|strings)|find|find_keys)\(([^()]|\(([^()]|\([^()]*\))*\))*, \{?")");
+  for (const auto& source : sources()) {
+    if (!starts_with_any(source.path, rooms) || starts_with_any(source.path, other_json)) continue;
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      std::string code = code_of(source.lines[i]);
+      if (code.find('"') == code.npos || (code.find("get_") == code.npos && code.find("find") == code.npos)) continue;
+      EXPECT_FALSE(std::regex_search(code, by_path)) << source.path << ":" << i + 1 << ": " << source.lines[i];
+    }
+  }
+}
+
 // `tests/run.sh --changed` finds the end-to-end scripts for a change by their line "# for:", a list of path prefixes.
 TEST(Tidy, end_to_end_scripts_say_what_they_are_for) {
   const char* variable = std::getenv("CORACLE_SOURCE");

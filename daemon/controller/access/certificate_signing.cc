@@ -16,7 +16,7 @@ constexpr std::chrono::hours kDecidedLifetime{1}, kPendingLifetime{24};
 
 bool has(const json::value& request, std::string_view type) { return find_condition(request, type) != nullptr; }
 bool decided(const json::value& request) { return has(request, "Approved") || has(request, "Denied"); }
-bool issued(const json::value& request) { return !get_string(request, "status.certificate").empty(); }
+bool issued(const json::value& request) { return !view::CertificateSigningRequest(request).status().certificate().empty(); }
 
 json::value with_condition(const json::value& request, std::string_view type, std::string_view reason, std::string_view message,
                            WallTime now) {
@@ -29,10 +29,10 @@ json::value with_condition(const json::value& request, std::string_view type, st
 }
 
 // When a request is deleted: an hour after its decision, a day after its creation.
-WallTime end_of(const json::value& request) {
-  WallTime end = parse_time(get_string(request, "metadata.creationTimestamp")).value_or(WallTime{}) + kPendingLifetime;
-  for (const json::value& condition : get_array(request, "status.conditions")) {
-    auto time = parse_time(get_string(condition, "lastUpdateTime"));
+WallTime end_of(view::CertificateSigningRequest request) {
+  WallTime end = parse_time(request.metadata().creation_timestamp()).value_or(WallTime{}) + kPendingLifetime;
+  for (view::CertificateSigningRequestCondition condition : request.status().conditions()) {
+    auto time = parse_time(condition.last_update_time());
     if (time) end = std::min(end, *time + kDecidedLifetime);
   }
   return end;
@@ -58,7 +58,8 @@ class Certificates : public Controller {
     ObjectPtr request = requests_.get(key);
     if (!request || request->deleting()) return Outcome{};
     const json::value& body = request->json();
-    if (end_of(body) <= clock_.now()) {
+    view::CertificateSigningRequest view(body);
+    if (end_of(view) <= clock_.now()) {
       auto removed = client_.remove(kCertificateSigningRequest, key, {.uid = request->uid()});
       bool gone = removed || removed.error().code() == Code::not_found || removed.error().code() == Code::conflict;
       if (!gone) return removed.take_error().wrap("remove an old request");
@@ -67,7 +68,7 @@ class Certificates : public Controller {
     if (!decided(body) && config_.judge_request) TRY(approve(body));
     else if (has(body, "Approved") && !has(body, "Denied") && !has(body, "Failed") && !issued(body) && config_.sign_request)
       TRY(sign(body));
-    return Outcome{std::chrono::nanoseconds(end_of(body) - clock_.now())};
+    return Outcome{std::chrono::nanoseconds(end_of(view) - clock_.now())};
   }
 
  private:

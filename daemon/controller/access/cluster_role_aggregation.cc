@@ -21,23 +21,23 @@ class ClusterRoleAggregation : public Controller {
   void subscribe(const Enqueue& enqueue) override {
     roles_.on_change([=, this](const Informer::Change&) {
       for (const ObjectPtr& role : roles_.list())
-        if (find(role->json(), "aggregationRule")) enqueue.now(role->key());
+        if (view::ClusterRole(*role).has_aggregation_rule()) enqueue.now(role->key());
     });
   }
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr role = roles_.get(key);
-    if (!role || role->deleting() || !find(role->json(), "aggregationRule")) return Outcome{};
+    if (!role || role->deleting() || !view::ClusterRole(*role).has_aggregation_rule()) return Outcome{};
     json::array rules;
     std::set<std::string> known;  // there may be a hundred thousand
     const std::vector<LabelSelector> selectors = selectors_of(*role);
     for (const ObjectPtr& other : roles_.list()) {
       auto chooses = [&](const LabelSelector& selector) { return selector.matches(*other); };
       if (other->name() == role->name() || std::ranges::none_of(selectors, chooses)) continue;
-      for (const json::value& rule : get_array(other->json(), "rules"))
+      for (const json::value& rule : view::ClusterRole(*other).rules().raw())
         if (known.insert(to_sorted_text(rule)).second) rules.push_back(rule);
     }
-    if (rules == get_array(role->json(), "rules")) return Outcome{};
+    if (rules == view::ClusterRole(*role).rules().raw()) return Outcome{};
     json::value wanted = {{"apiVersion", kClusterRole.api_version()},
                           {"kind", kClusterRole.kind},
                           // The uid prevents that a deleted role is created.
@@ -52,8 +52,8 @@ class ClusterRoleAggregation : public Controller {
  private:
   static std::vector<LabelSelector> selectors_of(const Object& role) {
     std::vector<LabelSelector> out;
-    for (const json::value& each : get_array(role.json(), "aggregationRule.clusterRoleSelectors"))
-      if (auto selector = LabelSelector::from_json(&each)) out.push_back(*std::move(selector));
+    for (view::LabelSelector each : view::ClusterRole(role).aggregation_rule().cluster_role_selectors())
+      if (auto selector = LabelSelector::from_json(&each.raw())) out.push_back(*std::move(selector));
     return out;
   }
 

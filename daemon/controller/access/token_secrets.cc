@@ -12,12 +12,12 @@ namespace {
 constexpr std::string_view kAccountType = "kubernetes.io/service-account-token", kBootstrapType = "bootstrap.kubernetes.io/token";
 constexpr std::string_view kAccountName = "kubernetes.io/service-account.name", kAccountUid = "kubernetes.io/service-account.uid";
 
-bool is_type(const Object& secret, std::string_view type) { return get_string(secret.json(), "type") == type; }
+bool is_type(const Object& secret, std::string_view type) { return view::Secret(secret).type() == type; }
 
-bool holds(const json::value& secret, std::string_view key) { return get_object(secret, "data").contains(key); }
+bool holds(view::Secret secret, std::string_view key) { return secret.data().contains(key); }
 
-bool holds(const json::value& secret, std::string_view key, const std::string& plain) {
-  const json::value* found = get_object(secret, "data").if_contains(key);
+bool holds(view::Secret secret, std::string_view key, const std::string& plain) {
+  const json::value* found = secret.data().if_contains(key);
   return found && *found == json::value(base64_encode(plain));
 }
 
@@ -53,10 +53,10 @@ class TokenSecrets : public Controller {
     ObjectPtr account = TRY(account_of(*secret));
     std::string_view uid = secret->annotation(kAccountUid);
     if (!account || (!uid.empty() && uid != account->uid())) return remove(*secret);
-    const json::value& body = secret->json();
+    view::Secret body(*secret);
     bool complete = holds(body, "token") && holds(body, "ca.crt", config_.root_ca) && holds(body, "namespace") && !uid.empty();
     if (complete || !config_.lasting_token) return Outcome{};
-    json::value wanted = body;
+    json::value wanted = body.raw();
     json::object& data = object_at(wanted, "data");
     if (!holds(body, "token")) {
       std::string token = TRY(config_.lasting_token(*account, key.name));
@@ -89,7 +89,7 @@ class TokenSecrets : public Controller {
 
   Result<Outcome> clean(const Object& secret) {
     if (secret.ns() != "kube-system") return Outcome{};
-    const json::value* text = get_object(secret.json(), "data").if_contains("expiration");
+    const json::value* text = view::Secret(secret).data().if_contains("expiration");
     if (!text) return Outcome{};
     auto plain = text->is_string() ? base64_decode(std::string_view(text->get_string())) : Result<std::string>(std::string());
     auto end = parse_time(plain ? *plain : std::string());

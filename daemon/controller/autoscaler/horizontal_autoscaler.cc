@@ -138,13 +138,15 @@ class HorizontalAutoscaler : public Controller {
     bool is_new = !memories_.contains(autoscaler.uid());
     Memory& memory = memories_[autoscaler.uid()];
     std::erase_if(memory.said, [now = clock_.steady()](const auto& said) { return now - said.second >= kSaidAgain; });
+    view::HorizontalPodAutoscalerSpec spec = view::HorizontalPodAutoscaler(autoscaler).spec();
+    view::HorizontalPodAutoscalerStatus status = view::HorizontalPodAutoscaler(autoscaler).status();
     Look look{object,
               autoscaler,
               memory,
-              get_array(autoscaler.json(), "status.conditions"),
-              get_int(autoscaler.json(), "status.currentReplicas"),
-              get_int(autoscaler.json(), "status.desiredReplicas"),
-              get_array(autoscaler.json(), "status.currentMetrics"),
+              status.conditions().raw(),
+              status.current_replicas(),
+              status.desired_replicas(),
+              status.current_metrics().raw(),
               std::nullopt};
     const Kind* kind = nullptr;
     auto scale = read_scale(autoscaler, kind);
@@ -155,12 +157,10 @@ class HorizontalAutoscaler : public Controller {
       return write(look);
     }
     set(look, {"AbleToScale", "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale"});
-    look.current = get_int(*scale, "spec.replicas");
+    look.current = view::Scale(*scale).spec().replicas();
     if (is_new) memory.past.advice.push_back({clock_.steady(), look.current});
 
-    const json::value* least = find(autoscaler.json(), "spec.minReplicas");
-    Limits limits{look.current, least ? get_int(autoscaler.json(), "spec.minReplicas") : 1,
-                  get_int(autoscaler.json(), "spec.maxReplicas")};
+    Limits limits{look.current, spec.min_replicas_or(1), spec.max_replicas()};
     look.measured.clear();
     std::string reason;
     int64_t desired = look.current;
@@ -204,17 +204,18 @@ class HorizontalAutoscaler : public Controller {
   // The replicas that the metrics call for, and the reason if that differs from now. nullopt: unknown; the conditions have the
   // error. A failed metric prevents scaling down by the others, but not scaling up.
   std::optional<int64_t> ask(Look& look, const json::value& scale, Tick& tick, std::string& reason) {
-    std::string selector_text(get_string(scale, "status.selector"));
-    Target target{look.current, get_int(scale, "status.replicas"), {}, tolerance_of(look.autoscaler.json()), clock_.now()};
+    view::ScaleStatus there = view::Scale(scale).status();
+    std::string selector_text(there.selector());
+    Target target{look.current, there.replicas(), {}, tolerance_of(look.autoscaler.json()), clock_.now()};
     if (!find_pods(look, tick, selector_text, target.pods)) return std::nullopt;
     MetricQuestion question{tick.metrics, target, look.autoscaler.ns(), selector_text};
-    const json::array& wanted = get_array(look.autoscaler.json(), "spec.metrics");
+    view::Range<view::MetricSpec> wanted = view::HorizontalPodAutoscaler(look.autoscaler).spec().metrics();
     std::optional<int64_t> most;
     std::string by;
     size_t failed = 0;
     std::string first_failure;
     Condition inactive;
-    for (const json::value& metric : wanted) {
+    for (view::MetricSpec metric : wanted) {
       MetricFailure failure;
       auto answered = look.measured.size() < kMetricsMax ? answer_metric(question, metric, failure) : refuse_metric(failure);
       if (answered) {
@@ -313,18 +314,18 @@ class HorizontalAutoscaler : public Controller {
   }
 
   Result<void> write(Look& look) {
-    const json::value& body = look.autoscaler.json();
-    const json::value* old = find(body, "status");
-    json::object status = old && old->is_object() ? old->get_object() : json::object();
+    view::HorizontalPodAutoscaler autoscaler(look.autoscaler);
+    const json::value* old = autoscaler.status().pointer();
+    json::object status = autoscaler.status().members();
     if (look.current != 0) status["currentReplicas"] = look.current;
     else status.erase("currentReplicas");  // the API does not store a 0 there
     status["desiredReplicas"] = look.desired;
     status["conditions"] = look.conditions;
     if (look.scaled_at) status["lastScaleTime"] = format_time(*look.scaled_at);
-    if (int64_t generation = get_int(body, "metadata.generation")) status["observedGeneration"] = generation;
-    json::array before = get_array(body, "status.currentMetrics");
+    if (int64_t generation = autoscaler.metadata().generation()) status["observedGeneration"] = generation;
+    const json::array& before = autoscaler.status().current_metrics().raw();
     json::value unchanged = status;
-    if (old && same_measurement(before, look.measured, get_array(body, "spec.metrics")) && unchanged == *old) return {};
+    if (old && same_measurement(before, look.measured, autoscaler.spec().metrics().raw()) && unchanged == *old) return {};
     if (look.measured.empty()) status["currentMetrics"] = nullptr;
     else status["currentMetrics"] = std::move(look.measured);
     auto written = write_status(client_, look.autoscaler, std::move(status));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/controller/autoscaler/custom_metrics.h"
 #include "store/object/quantity.h"
 #include "store/object/selector.h"
 #include "store/schema/catalog.h"
@@ -16,52 +17,48 @@ constexpr std::string_view kCustomGroup = "custom.metrics.k8s.io", kExternalGrou
 constexpr std::string_view kCustomVersions[] = {"v1beta2", "v1beta1"};
 
 // A *LabelSelector in Go's format, as in Kubernetes' messages.
-std::string go_selector(const json::value* selector) {
-  if (!selector || !selector->is_object()) return "nil";
+std::string go_selector(view::LabelSelector selector) {
+  if (!selector) return "nil";
   std::string out = "&LabelSelector{MatchLabels:map[string]string{";
   std::map<std::string, std::string> labels;
-  for (const auto& [key, value] : get_object(*selector, "matchLabels"))
+  for (const auto& [key, value] : selector.match_labels())
     if (value.is_string()) labels[std::string(key)] = value.get_string();
   for (const auto& [key, value] : labels) out += key + ": " + value + ",";
   out += "},MatchExpressions:[]LabelSelectorRequirement{";
-  for (const json::value& term : get_array(*selector, "matchExpressions")) {
-    out += "LabelSelectorRequirement{Key:" + std::string(get_string(term, "key")) +
-           ",Operator:" + std::string(get_string(term, "operator")) + ",Values:[";
+  for (view::LabelSelectorRequirement term : selector.match_expressions()) {
+    out += "LabelSelectorRequirement{Key:" + std::string(term.key()) + ",Operator:" + std::string(term.operator_()) + ",Values:[";
     bool first = true;
-    for (const json::value& value : get_array(term, "values")) {
+    for (std::string_view value : term.values()) {
       if (!std::exchange(first, false)) out += " ";
-      if (value.is_string()) out += std::string_view(value.get_string());
+      out += value;
     }
     out += "],},";
   }
   return out + "},}";
 }
 
-Result<std::string> selector_text(const json::value* selector) {
-  if (!selector || !selector->is_object()) return std::string();
-  LabelSelector parsed = TRY(LabelSelector::from_json(selector));
+Result<std::string> selector_text(view::LabelSelector selector) {
+  if (!selector) return std::string();
+  LabelSelector parsed = TRY(LabelSelector::from_json(&selector.raw()));
   return parsed.text();
 }
 
-int64_t milli_value_at(const json::value& holder, std::string_view name) {
-  const json::value* quantity = find(holder, name);
-  return quantity ? milli_value_of(*quantity) : 0;
-}
+int64_t milli_value_or_0(const json::value* quantity) { return quantity ? milli_value_of(*quantity) : 0; }
 
 std::string milli_text(int64_t amount) { return Quantity::of(Millicores(amount)).text(); }
 
-std::chrono::nanoseconds window_of(const Object& measured) {
-  return parse_duration(get_string(measured.json(), "window")).value_or(std::chrono::nanoseconds(0));
+std::chrono::nanoseconds window_of(view::PodMetrics measured) {
+  return parse_duration(measured.window()).value_or(std::chrono::nanoseconds(0));
 }
 
 // nullopt if one of its containers was not measured.
 Result<std::optional<int64_t>> amount_of(const Object& measured, const std::string& resource, const std::string& container) {
   int64_t sum = 0;
   bool found = false;
-  for (const json::value& one : get_array(measured.json(), "containers")) {
-    if (!container.empty() && get_string(one, "name") != container) continue;
+  for (view::ContainerMetrics one : view::PodMetrics(measured).containers()) {
+    if (!container.empty() && one.name() != container) continue;
     found = true;
-    const json::value* used = find_keys(one, {"usage", resource});
+    const json::value* used = one.usage().if_contains(resource);
     auto amount = used ? Quantity::from_json(*used) : Quantity();
     if (!used || !amount) return std::optional<int64_t>();
     sum += amount->milli_value();
@@ -91,9 +88,8 @@ Result<PodMetrics> AutoscalerMetrics::of_resource(const std::vector<ObjectPtr>& 
     if (found == measured_.end()) continue;
     any = true;
     auto value = TRY(amount_of(*found->second, resource, container));
-    if (value)
-      out[pod->name()] = {*value, parse_time(get_string(found->second->json(), "timestamp")).value_or(WallTime{}),
-                          window_of(*found->second)};
+    view::PodMetrics measured(*found->second);
+    if (value) out[pod->name()] = {*value, parse_time(measured.timestamp()).value_or(WallTime{}), window_of(measured)};
   }
   if (!any) return Error(Code::not_found, "no metrics returned from resource metrics API");
   return out;
@@ -103,20 +99,18 @@ Result<PodMetrics> AutoscalerMetrics::of_pods(const std::string& ns, std::string
                                               const std::string& selector) {
   json::value list = TRY(ask_custom("pods", {ns, "*"}, metric, pods, selector));
   PodMetrics out;
-  for (const json::value& item : get_array(list, "items")) {
-    std::chrono::seconds window = find(item, "windowSeconds") ? bounded_seconds(get_int(item, "windowSeconds")) : kCustomWindow;
-    out[std::string(get_string(item, "describedObject.name"))] = {
-        milli_value_at(item, "value"), parse_time(get_string(item, "timestamp")).value_or(WallTime{}), window};
-  }
+  for (const MetricValue& value : metric_values(list))
+    out[std::string(value.object)] = {value.milli_value, parse_time(value.timestamp).value_or(WallTime{}),
+                                      value.window.value_or(kCustomWindow)};
   if (out.empty()) return Error(Code::not_found, "no metrics returned from custom metrics API");
   return out;
 }
 
-Result<int64_t> AutoscalerMetrics::of_object(const std::string& ns, const json::value& object, std::string_view metric,
-                                             const std::string& selector) {
-  std::string kind(get_string(object, "kind")), name(get_string(object, "name"));
+Result<int64_t> AutoscalerMetrics::of_object(const std::string& ns, view::CrossVersionObjectReference object,
+                                             std::string_view metric, const std::string& selector) {
+  std::string kind(object.kind()), name(object.name());
   std::string resource;
-  schema::GroupVersion version = schema::split_api_version(get_string(object, "apiVersion"));
+  schema::GroupVersion version = schema::split_api_version(object.api_version());
   const schema::CatalogPtr catalog = catalogs_.now();
   for (const schema::KindInfo& info : catalog->kinds())
     if (info.kind.group == version.group && info.kind.kind == kind) resource = info.kind.qualified_resource();
@@ -125,9 +119,9 @@ Result<int64_t> AutoscalerMetrics::of_object(const std::string& ns, const json::
   bool namespace_itself = resource == kNamespace.resource;
   json::value list = TRY(ask_custom(resource, {namespace_itself ? "" : ns, name},
                                     (namespace_itself ? "metrics/" : "") + std::string(metric), {}, selector));
-  const json::array& items = get_array(list, "items");
-  if (items.empty()) return Error(Code::not_found, "no metrics returned from custom metrics API");
-  return milli_value_at(items.front(), "value");
+  std::vector<MetricValue> values = metric_values(list);
+  if (values.empty()) return Error(Code::not_found, "no metrics returned from custom metrics API");
+  return values.front().milli_value;
 }
 
 Result<int64_t> AutoscalerMetrics::of_outside(const std::string& ns, std::string_view metric, const std::string& selector) {
@@ -140,10 +134,10 @@ Result<int64_t> AutoscalerMetrics::of_outside(const std::string& ns, std::string
     if (list.error().code() == Code::not_found) text += " (get " + std::string(metric) + "." + std::string(kExternalGroup) + ")";
     return Error(list.error().code(), "unable to fetch metrics from external metrics API: " + text);
   }
-  const json::array& items = get_array(*list, "items");
-  if (items.empty()) return Error(Code::not_found, "no metrics returned from external metrics API");
+  std::vector<MetricValue> values = metric_values(*list);
+  if (values.empty()) return Error(Code::not_found, "no metrics returned from external metrics API");
   int64_t sum = 0;
-  for (const json::value& item : items) sum += milli_value_at(item, "value");
+  for (const MetricValue& value : values) sum += value.milli_value;
   return sum;
 }
 
@@ -195,14 +189,15 @@ Result<json::value> AutoscalerMetrics::ask_custom(const std::string& resource, c
 
 namespace {
 
-json::object identifier_of(const json::value& source) {
-  json::object out{{"name", get_string(source, "metric.name")}};
-  if (const json::value* selector = find(source, "metric.selector")) out["selector"] = *selector;
+json::object identifier_of(view::MetricIdentifier metric) {
+  json::object out{{"name", metric.name()}};
+  if (const json::value* selector = metric.selector().pointer()) out["selector"] = *selector;
   return out;
 }
 
-Result<MetricAnswer> answer_resource(const MetricQuestion& question, const json::value& source, std::string_view type) {
-  std::string resource(get_string(source, "name")), container(get_string(source, "container"));
+// `container`: "" for all containers of a pod together.
+Result<MetricAnswer> answer_resource(const MetricQuestion& question, std::string_view type, const std::string& resource,
+                                     const std::string& container, view::MetricTarget target) {
   bool of_container = type == "ContainerResource", is_cpu = resource == "cpu";
   auto metrics = [&]() -> Result<PodMetrics> {
     auto found = question.metrics.of_resource(question.target.pods, resource, container);
@@ -212,19 +207,18 @@ Result<MetricAnswer> answer_resource(const MetricQuestion& question, const json:
   };
   MetricAnswer out;
   json::object current;
-  if (find(source, "target.averageValue")) {
+  if (target.has_average_value()) {
     auto propose = [&]() -> Result<Proposal> {
       PodMetrics measured = TRY(metrics());
-      return propose_by_average(question.target, std::move(measured), milli_value_at(source, "target.averageValue"), is_cpu);
+      return propose_by_average(question.target, std::move(measured), milli_value_or_0(target.average_value()), is_cpu);
     };
     out.proposal = TRY(propose().wrap("failed to get " + resource + " usage"));
     out.name = resource + " resource";
-  } else if (find(source, "target.averageUtilization")) {
+  } else if (target.has_average_utilization()) {
     auto propose = [&]() -> Result<Proposal> {
       PodMetrics measured = TRY(metrics());
       auto requests = TRY(pod_requests(question.target.pods, resource, container));
-      return propose_by_utilization(question.target, std::move(measured), requests, get_int(source, "target.averageUtilization"),
-                                    is_cpu);
+      return propose_by_utilization(question.target, std::move(measured), requests, target.average_utilization(), is_cpu);
     };
     out.proposal = TRY(propose().wrap("failed to get " + resource + " utilization"));
     out.name = resource + (of_container ? " container" : "") + " resource utilization (percentage of request)";
@@ -241,106 +235,103 @@ Result<MetricAnswer> answer_resource(const MetricQuestion& question, const json:
   return out;
 }
 
-Result<MetricAnswer> answer_pods(const MetricQuestion& question, const json::value& source) {
-  std::string metric(get_string(source, "metric.name"));
-  std::string selector = TRY(selector_text(find(source, "metric.selector")));
+Result<MetricAnswer> answer_pods(const MetricQuestion& question, view::PodsMetricSource source) {
+  std::string metric(source.metric().name());
+  std::string selector = TRY(selector_text(source.metric().selector()));
   auto measured = question.metrics.of_pods(question.ns, metric, question.pods, selector);
   if (!measured) return Error(measured.error().code(), "unable to get metric " + metric + ": " + measured.error().text());
   MetricAnswer out;
-  out.proposal =
-      TRY(propose_by_average(question.target, std::move(*measured), milli_value_at(source, "target.averageValue"), false));
+  int64_t aim = milli_value_or_0(source.target().average_value());
+  out.proposal = TRY(propose_by_average(question.target, std::move(*measured), aim, false));
   out.name = "pods metric " + metric;
   out.status = json::object{{"type", "Pods"},
-                            {"pods", json::object{{"metric", identifier_of(source)},
+                            {"pods", json::object{{"metric", identifier_of(source.metric())},
                                                   {"current", json::object{{"averageValue", milli_text(out.proposal.amount)}}}}}};
   return out;
 }
 
-Result<MetricAnswer> answer_object(const MetricQuestion& question, const json::value& source) {
-  std::string metric(get_string(source, "metric.name"));
-  std::string selector = TRY(selector_text(find(source, "metric.selector")));
-  const json::value* object = find(source, "describedObject");
-  static const json::value kNothing = json::object();
-  const json::value& described = object ? *object : kNothing;
-  bool by_value = get_string(source, "target.type") == "Value" && find(source, "target.value");
-  if (!by_value && !find(source, "target.averageValue"))
+Result<MetricAnswer> answer_object(const MetricQuestion& question, view::ObjectMetricSource source) {
+  std::string metric(source.metric().name());
+  std::string selector = TRY(selector_text(source.metric().selector()));
+  view::CrossVersionObjectReference described = source.described_object();
+  view::MetricTarget target = source.target();
+  bool by_value = target.type() == "Value" && target.has_value();
+  if (!by_value && !target.has_average_value())
     return Error(Code::invalid, "invalid object metric source: neither a value target nor an average value target was set");
   auto measured = question.metrics.of_object(question.ns, described, metric, selector);
   if (!measured) {
-    std::string where = " on " + std::string(get_string(described, "kind")) + " " + question.ns + "/" +
-                        std::string(get_string(described, "name"));
+    std::string where = " on " + std::string(described.kind()) + " " + question.ns + "/" + std::string(described.name());
     return Error(measured.error().code(), "unable to get metric " + metric + ":" + where + " " + measured.error().text());
   }
   MetricAnswer out;
-  if (by_value) out.proposal = TRY(propose_by_value(question.target, *measured, milli_value_at(source, "target.value")));
-  else out.proposal = propose_per_pod(question.target, *measured, milli_value_at(source, "target.averageValue"));
-  out.name = std::string(get_string(described, "kind")) + " metric " + metric;
-  json::object status{{"metric", identifier_of(source)},
+  if (by_value) out.proposal = TRY(propose_by_value(question.target, *measured, milli_value_or_0(target.value())));
+  else out.proposal = propose_per_pod(question.target, *measured, milli_value_or_0(target.average_value()));
+  out.name = std::string(described.kind()) + " metric " + metric;
+  json::object status{{"metric", identifier_of(source.metric())},
                       {"current", json::object{{by_value ? "value" : "averageValue", milli_text(out.proposal.amount)}}},
-                      {"describedObject", described}};
+                      {"describedObject", described.members()}};
   out.status = json::object{{"type", "Object"}, {"object", std::move(status)}};
   return out;
 }
 
-Result<MetricAnswer> answer_external(const MetricQuestion& question, const json::value& source) {
-  std::string metric(get_string(source, "metric.name"));
-  std::string selector = TRY(selector_text(find(source, "metric.selector")));
-  bool per_pod = find(source, "target.averageValue");
-  if (!per_pod && !find(source, "target.value"))
+Result<MetricAnswer> answer_external(const MetricQuestion& question, view::ExternalMetricSource source) {
+  std::string metric(source.metric().name());
+  std::string selector = TRY(selector_text(source.metric().selector()));
+  view::MetricTarget target = source.target();
+  bool per_pod = target.has_average_value();
+  if (!per_pod && !target.has_value())
     return Error(Code::invalid, "invalid external metric source: neither a value target nor an average value target was set");
-  std::string shown = go_selector(find(source, "metric.selector"));
+  std::string shown = go_selector(source.metric().selector());
   auto measured = question.metrics.of_outside(question.ns, metric, selector);
   if (!measured)
     return Error(measured.error().code(),
                  "unable to get external metric " + question.ns + "/" + metric + "/" + shown + ": " + measured.error().text());
   MetricAnswer out;
-  if (per_pod) out.proposal = propose_per_pod(question.target, *measured, milli_value_at(source, "target.averageValue"));
-  else out.proposal = TRY(propose_by_value(question.target, *measured, milli_value_at(source, "target.value")));
+  if (per_pod) out.proposal = propose_per_pod(question.target, *measured, milli_value_or_0(target.average_value()));
+  else out.proposal = TRY(propose_by_value(question.target, *measured, milli_value_or_0(target.value())));
   out.name = "external metric " + metric + "(" + shown + ")";
   out.status = json::object{
       {"type", "External"},
       {"external",
-       json::object{{"metric", identifier_of(source)},
+       json::object{{"metric", identifier_of(source.metric())},
                     {"current", json::object{{per_pod ? "averageValue" : "value", milli_text(out.proposal.amount)}}}}}};
   return out;
 }
 
 }  // namespace
 
-Result<MetricAnswer> answer_metric(const MetricQuestion& question, const json::value& metric, MetricFailure& failure) {
-  std::string_view type = get_string(metric, "type");
-  static const json::value kNothing = json::object();
-  auto source = [&](std::string_view member) -> const json::value& {
-    const json::value* found = find(metric, member);
-    return found ? *found : kNothing;
-  };
-  auto name = [&](std::string_view path) { return std::string(get_string(metric, path)); };
+Result<MetricAnswer> answer_metric(const MetricQuestion& question, view::MetricSpec metric, MetricFailure& failure) {
+  std::string_view type = metric.type();
   if (type == "Resource") {
-    failure = {"FailedGetResourceMetric", "failed to get " + name("resource.name") + " resource metric value: "};
-    return answer_resource(question, source("resource"), type);
+    std::string name(metric.resource().name());
+    failure = {"FailedGetResourceMetric", "failed to get " + name + " resource metric value: "};
+    return answer_resource(question, type, name, {}, metric.resource().target());
   }
   if (type == "ContainerResource") {
-    failure = {"FailedGetContainerResourceMetric",
-               "failed to get " + name("containerResource.container") + " container metric value: "};
-    return answer_resource(question, source("containerResource"), type);
+    view::ContainerResourceMetricSource source = metric.container_resource();
+    std::string container(source.container());
+    failure = {"FailedGetContainerResourceMetric", "failed to get " + container + " container metric value: "};
+    return answer_resource(question, type, std::string(source.name()), container, source.target());
   }
   if (type == "Pods") {
     failure = {"FailedGetPodsMetric", "failed to get pods metric value: "};
-    return answer_pods(question, source("pods"));
+    return answer_pods(question, metric.pods());
   }
   if (type == "Object") {
-    bool per_pod = name("object.target.type") == "AverageValue";
-    failure = {"FailedGetObjectMetric", "failed to get object metric value: " +
-                                            (per_pod ? "failed to get " + name("object.metric.name") + " object metric: " : "")};
-    return answer_object(question, source("object"));
+    view::ObjectMetricSource source = metric.object();
+    bool per_pod = source.target().type() == "AverageValue";
+    failure = {"FailedGetObjectMetric",
+               "failed to get object metric value: " +
+                   (per_pod ? "failed to get " + std::string(source.metric().name()) + " object metric: " : "")};
+    return answer_object(question, source);
   }
   if (type == "External") {
-    std::string metric_name = name("external.metric.name");
-    bool per_pod = find(metric, "external.target.averageValue");
-    failure = {"FailedGetExternalMetric",
-               "failed to get " + metric_name + " external metric value: failed to get " +
-                   (per_pod ? metric_name + " external metric: " : "external metric " + metric_name + ": ")};
-    return answer_external(question, source("external"));
+    view::ExternalMetricSource source = metric.external();
+    std::string name(source.metric().name());
+    bool per_pod = source.target().has_average_value();
+    failure = {"FailedGetExternalMetric", "failed to get " + name + " external metric value: failed to get " +
+                                              (per_pod ? name + " external metric: " : "external metric " + name + ": ")};
+    return answer_external(question, source);
   }
   failure = {"InvalidMetricSourceType", ""};
   return Error(Code::invalid, "unknown metric source type \"" + std::string(type) + "\"");

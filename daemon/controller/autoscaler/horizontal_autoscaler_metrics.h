@@ -37,7 +37,7 @@ class AutoscalerMetrics {
   // `pods` and `selector` are label selectors: of the pods and of the metric.
   Result<PodMetrics> of_pods(const std::string& ns, std::string_view metric, const std::string& pods,
                              const std::string& selector);
-  Result<int64_t> of_object(const std::string& ns, const json::value& object, std::string_view metric,
+  Result<int64_t> of_object(const std::string& ns, view::CrossVersionObjectReference object, std::string_view metric,
                             const std::string& selector);
   Result<int64_t> of_outside(const std::string& ns, std::string_view metric,
                              const std::string& selector);  // the sum of all matching values
@@ -78,6 +78,6 @@ struct MetricFailure {  // the status condition if this metric fails
 };
 
 // Evaluates one of spec.metrics. On an error, `failure` has its reason and the beginning of its message.
-Result<MetricAnswer> answer_metric(const MetricQuestion& question, const json::value& metric, MetricFailure& failure);
+Result<MetricAnswer> answer_metric(const MetricQuestion& question, view::MetricSpec metric, MetricFailure& failure);
 
 }  // namespace coracle::controller

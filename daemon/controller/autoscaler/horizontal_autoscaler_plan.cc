@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See horizontal_autoscaler.h. Pure: the caller keeps the history.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -93,25 +92,21 @@ Result<Proposal> propose(const Target& target, PodMetrics metrics, bool is_cpu, 
   return contradicts ? stay() : proposal;
 }
 
-const json::value* request_of(const json::value& part, std::string_view resource) {
-  return find_keys(part, {"resources", "requests", resource});
-}
-
 Result<int64_t> request_of_pod(const Object& pod, std::string_view resource, std::string_view container) {
-  const json::value* spec = find(pod.json(), "spec");
-  const json::value* of_all = spec && container.empty() ? request_of(*spec, resource) : nullptr;
+  view::PodSpec spec = view::Pod(pod).spec();
+  const json::value* of_all = container.empty() ? spec.resources().requests().if_contains(resource) : nullptr;
   if (of_all) return milli_value_of(*of_all);
   int64_t sum = 0;
   bool found = false;
-  for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
-    for (const json::value& one : get_array(pod.json(), list)) {
-      if (list == "spec.initContainers" && get_string(one, "restartPolicy") != "Always") continue;
-      if (!container.empty() && get_string(one, "name") != container) continue;
+  for (bool init : {false, true}) {
+    for (view::Container one : init ? spec.init_containers() : spec.containers()) {
+      if (init && one.restart_policy() != "Always") continue;
+      if (!container.empty() && one.name() != container) continue;
       found = true;
-      const json::value* request = request_of(one, resource);
+      const json::value* request = one.resources().requests().if_contains(resource);
       if (!request)
-        return Error(Code::invalid, "missing request for " + std::string(resource) + " in container " +
-                                        std::string(get_string(one, "name")) + " of Pod " + pod.name());
+        return Error(Code::invalid, "missing request for " + std::string(resource) + " in container " + std::string(one.name()) +
+                                        " of Pod " + pod.name());
       sum += milli_value_of(*request);
     }
   }
@@ -192,17 +187,15 @@ Proposal propose_per_pod(const Target& target, int64_t measured, int64_t amount)
 
 namespace {
 
-ScalingRules rules_of(const json::value& rules, std::chrono::seconds window) {
+ScalingRules rules_of(view::HPAScalingRules rules, std::chrono::seconds window) {
   ScalingRules out;
-  std::string_view select = get_string(rules, "selectPolicy");
+  std::string_view select = rules.select_policy();
   out.select = select == "Disabled" ? ScalingRules::Select::disabled
                : select == "Min"    ? ScalingRules::Select::min
                                     : ScalingRules::Select::max;
-  for (const json::value& policy : get_array(rules, "policies"))
-    out.policies.push_back({get_string(policy, "type") == "Percent", get_int(policy, "value"),
-                            std::chrono::seconds(get_int(policy, "periodSeconds"))});
-  out.window =
-      find(rules, "stabilizationWindowSeconds") ? std::chrono::seconds(get_int(rules, "stabilizationWindowSeconds")) : window;
+  for (view::HPAScalingPolicy policy : rules.policies())
+    out.policies.push_back({policy.type() == "Percent", policy.value(), std::chrono::seconds(policy.period_seconds())});
+  out.window = std::chrono::seconds(rules.stabilization_window_seconds_or(window.count()));
   return out;
 }
 
@@ -268,18 +261,16 @@ void forget_before(std::vector<AutoscalerPast::Entry>& entries, SteadyTime befor
 }  // namespace
 
 std::optional<Behavior> behavior_of(const json::value& autoscaler) {
-  const json::value* behavior = find(autoscaler, "spec.behavior");
-  if (!behavior || !behavior->is_object()) return std::nullopt;
-  static const json::value kNone = json::object();
-  const json::value *up = find(*behavior, "scaleUp"), *down = find(*behavior, "scaleDown");
-  return Behavior{rules_of(up ? *up : kNone, std::chrono::seconds(0)), rules_of(down ? *down : kNone, kDownscaleWindow)};
+  view::HorizontalPodAutoscalerBehavior behavior = view::HorizontalPodAutoscaler(autoscaler).spec().behavior();
+  if (!behavior) return std::nullopt;
+  return Behavior{rules_of(behavior.scale_up(), std::chrono::seconds(0)), rules_of(behavior.scale_down(), kDownscaleWindow)};
 }
 
 Tolerance tolerance_of(const json::value& autoscaler) {
   Tolerance out;
-  for (auto [path, to] :
-       {std::pair("spec.behavior.scaleUp.tolerance", &out.up), std::pair("spec.behavior.scaleDown.tolerance", &out.down)})
-    if (const json::value* given = find(autoscaler, path)) *to = double(milli_value_of(*given)) / 1000;
+  view::HorizontalPodAutoscalerBehavior behavior = view::HorizontalPodAutoscaler(autoscaler).spec().behavior();
+  for (auto [rules, to] : {std::pair(behavior.scale_up(), &out.up), std::pair(behavior.scale_down(), &out.down)})
+    if (const json::value* given = rules.tolerance()) *to = double(milli_value_of(*given)) / 1000;
   return out;
 }
 
@@ -323,28 +314,45 @@ void remember_change(AutoscalerPast& past, int64_t from, int64_t to, SteadyTime 
 
 namespace {
 
-// The member named by a metric's type: {"type": "Pods", "pods": {…}}.
-const json::value* source_of(const json::value& metric) {
-  std::string type(get_string(metric, "type"));
-  if (type.empty()) return nullptr;
-  type[0] = char(std::tolower(static_cast<unsigned char>(type[0])));
-  return find(metric, type);
+// What two metrics have in common to be compared: of a MetricSpec or a MetricStatus, whose type names the member that is set.
+struct SourceParts {
+  const json::value* source = nullptr;  // null: nothing was measured
+  view::MetricValueStatus current;
+  view::MetricTarget target;
+};
+
+template <typename Metric, typename Parts>
+SourceParts with_source(Metric metric, Parts parts) {
+  std::string_view type = metric.type();
+  if (type == "Object") return parts(metric.object());
+  if (type == "Pods") return parts(metric.pods());
+  if (type == "Resource") return parts(metric.resource());
+  if (type == "ContainerResource") return parts(metric.container_resource());
+  if (type == "External") return parts(metric.external());
+  return {};
 }
 
-bool near(const json::value& before, const json::value& now, const json::value& target) {
-  if (const json::value* aim = find(target, "averageUtilization")) {
-    int64_t apart = std::abs(get_int(before, "averageUtilization") - get_int(now, "averageUtilization"));
-    return find(before, "averageUtilization") && apart * kNoticed <= aim->to_number<int64_t>();
+SourceParts source_of(view::MetricStatus metric) {
+  return with_source(metric, [](auto source) { return SourceParts{source.pointer(), source.current(), {}}; });
+}
+
+SourceParts source_of(view::MetricSpec metric) {
+  return with_source(metric, [](auto source) { return SourceParts{source.pointer(), {}, source.target()}; });
+}
+
+bool near(view::MetricValueStatus before, view::MetricValueStatus now, view::MetricTarget target) {
+  if (target.has_average_utilization()) {
+    int64_t apart = std::abs(before.average_utilization() - now.average_utilization());
+    return before.has_average_utilization() && apart * kNoticed <= target.average_utilization();
   }
-  for (std::string_view name : {"averageValue", "value"}) {
-    const json::value *aim = find(target, name), *was = find(before, name), *is = find(now, name);
+  auto is_near = [](const json::value* was, const json::value* is, const json::value* aim) {
     if ((was != nullptr) != (is != nullptr)) return false;
-    if (is && aim &&
-        double(std::abs(milli_value_of(*was) - milli_value_of(*is))) * double(kNoticed) > double(milli_value_of(*aim)))
-      return false;
-    if (is && !aim && !(milli_value_of(*was) == milli_value_of(*is))) return false;
-  }
-  return true;
+    if (!is) return true;
+    int64_t apart = std::abs(milli_value_of(*was) - milli_value_of(*is));
+    return aim ? double(apart) * double(kNoticed) <= double(milli_value_of(*aim)) : apart == 0;
+  };
+  return is_near(before.average_value(), now.average_value(), target.average_value()) &&
+         is_near(before.value(), now.value(), target.value());
 }
 
 }  // namespace
@@ -352,14 +360,14 @@ bool near(const json::value& before, const json::value& now, const json::value& 
 bool same_measurement(const json::array& before, const json::array& now, const json::array& metrics) {
   if (before.size() != now.size() || now.size() != metrics.size()) return before == now;
   for (size_t i = 0; i < now.size(); ++i) {
-    const json::value *was = source_of(before[i]), *is = source_of(now[i]), *aim = source_of(metrics[i]);
-    if (get_string(before[i], "type") != get_string(now[i], "type") || !was != !is) return false;
-    if (!is) continue;  // not measured, as before
-    const json::value *old_current = find(*was, "current"), *current = find(*is, "current"),
-                      *target = aim ? find(*aim, "target") : nullptr;
-    json::value same_name = *was;
-    if (current) same_name.get_object()["current"] = *current;
-    if (!old_current || !current || !target || same_name != *is || !near(*old_current, *current, *target)) return false;
+    view::MetricStatus earlier(before[i]), later(now[i]);
+    SourceParts was = source_of(earlier), is = source_of(later), aim = source_of(view::MetricSpec(metrics[i]));
+    if (earlier.type() != later.type() || !was.source != !is.source) return false;
+    if (!is.source) continue;  // not measured, as before
+    if (!was.current || !is.current || !aim.target) return false;
+    json::value same_name = *was.source;
+    same_name.get_object()["current"] = is.current.raw();
+    if (same_name != *is.source || !near(was.current, is.current, aim.target)) return false;
   }
   return true;
 }

@@ -21,9 +21,10 @@ WallTime last_seen(const Object& event) {
   auto body = parse_json(event.text());
   WallTime last{};
   if (!body) return last;
-  for (const char* field :
-       {"metadata.creationTimestamp", "firstTimestamp", "lastTimestamp", "eventTime", "series.lastObservedTime"})
-    if (auto time = parse_time(get_string(*body, field))) last = std::max(last, *time);
+  view::Event view(*body);
+  for (std::string_view written : {view.metadata().creation_timestamp(), view.first_timestamp(), view.last_timestamp(),
+                                   view.event_time(), view.series().last_observed_time()})
+    if (auto time = parse_time(written)) last = std::max(last, *time);
   return last;
 }
 

@@ -221,7 +221,7 @@ class GarbageCollector : public Controller {
       return dependent->deleting() && has_finalizer(*dependent, kForeground);
     });
     if (!closes) return {};
-    json::array unblocked = get_array(object.json(), "metadata.ownerReferences");
+    json::array unblocked = metadata_of(object).owner_references().raw();
     for (json::value& reference : unblocked) make(reference, "blockOwnerDeletion") = false;
     json::value patch = {{"metadata", {{"uid", object.uid()}, {"ownerReferences", std::move(unblocked)}}}};
     return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch), "unblock owners of " + object.name());
@@ -249,8 +249,8 @@ class GarbageCollector : public Controller {
   Result<void> drop_references(const Object& object, const std::vector<std::string>& uids) {
     const std::set<std::string_view> dropped(uids.begin(), uids.end());
     json::array kept;
-    for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences"))
-      if (!dropped.contains(get_string(reference, "uid"))) kept.push_back(reference);
+    for (view::OwnerReference reference : metadata_of(object).owner_references())
+      if (!dropped.contains(reference.uid())) kept.push_back(reference.raw());
     json::object metadata = precondition_metadata(object);
     metadata["ownerReferences"] = std::move(kept);
     json::value patch = {{"metadata", std::move(metadata)}};

@@ -46,12 +46,12 @@ std::string run_name(std::string_view cron_job, WallTime scheduled) {
 
 json::value job_of_run(const Object& cron_job, WallTime scheduled, const schema::TimeZone& zone) {
   json::object metadata{{"name", run_name(cron_job.name(), scheduled)}, {"namespace", cron_job.ns()}};
-  for (const char* copied : {"labels", "annotations"})
-    if (const json::value* value = find_keys(cron_job.json(), {"spec", "jobTemplate", "metadata", copied}))
-      metadata[copied] = *value;
+  view::JobTemplateSpec written = view::CronJob(cron_job).spec().job_template();
+  if (written.metadata().has_labels()) metadata["labels"] = written.metadata().labels();
+  if (written.metadata().has_annotations()) metadata["annotations"] = written.metadata().annotations();
   metadata["ownerReferences"] = json::array{controller_reference(cron_job)};
   json::value job{{"apiVersion", kJob.api_version()}, {"kind", kJob.kind}, {"metadata", std::move(metadata)}};
-  if (const json::value* spec = find(cron_job.json(), "spec.jobTemplate.spec")) job.get_object()["spec"] = *spec;
+  if (const json::value* spec = written.spec().pointer()) job.get_object()["spec"] = *spec;
   object_at(job, "metadata.annotations")[kScheduledAt] = zone.format(scheduled);
   return job;
 }
@@ -64,9 +64,7 @@ std::vector<ObjectPtr> outlived(view::CronJobSpec spec, const std::vector<Object
     for (const ObjectPtr& job : jobs)
       if (job_condition(*job, condition) && !job->deleting()) all.push_back(job);
     std::sort(all.begin(), all.end(), [](const ObjectPtr& a, const ObjectPtr& b) {
-      auto key = [](const Object& job) {
-        return std::pair(get_string(job.json(), "status.startTime"), std::string_view(job.name()));
-      };
+      auto key = [](const Object& job) { return std::pair(view::Job(job).status().start_time(), std::string_view(job.name())); };
       return key(*a) < key(*b);
     });
     if (int64_t(all.size()) > limit) out.insert(out.end(), all.begin(), all.end() - limit);
@@ -78,8 +76,9 @@ std::vector<ObjectPtr> outlived(view::CronJobSpec spec, const std::vector<Object
 
 namespace {
 
-bool lists(const json::array& active, std::string_view field, std::string_view value) {
-  return std::any_of(active.begin(), active.end(), [&](const json::value& each) { return get_string(each, field) == value; });
+bool lists(const json::array& active, std::string_view uid) {
+  return std::any_of(active.begin(), active.end(),
+                     [&](const json::value& each) { return view::ObjectReference(each).uid() == uid; });
 }
 
 class CronJobController : public Controller {
@@ -114,12 +113,12 @@ class CronJobController : public Controller {
     if (!cron_job) return Outcome{};
     if (!own_jobs_.shown(key, jobs_) || !own_status_.shown(key, cron_jobs_)) return Outcome{OwnWrites::kLookAgain};
     std::vector<ObjectPtr> jobs = own_jobs_.without_removed(key, controlled_by(jobs_, *cron_job));
-    json::object status = get_object(cron_job->json(), "status");
+    view::CronJobStatus before = view::CronJob(*cron_job).status();
+    json::object status = before.members();
     TRY(look_at_jobs(*cron_job, jobs, status));
     Outcome outcome;
     Result<void> started;
-    bool caught_up =
-        last_run(status) != last_run(get_object(cron_job->json(), "status"));  // the decision uses the status written now
+    bool caught_up = last_run(view::CronJobStatus(status)) != last_run(before);  // the decision uses the status written now
     if (!cron_job->deleting() && !caught_up) started = run(*cron_job, status, outcome);
     ObjectPtr written = TRY(update_status(client_, *cron_job, std::move(status)));
     if (written) own_status_.wrote(key, written->revision());
@@ -133,9 +132,9 @@ class CronJobController : public Controller {
  private:
   // Updates the status for the Jobs that it names and for other Jobs of the CronJob.
   Result<void> look_at_jobs(const Object& cron_job, const std::vector<ObjectPtr>& jobs, json::object& status) {
-    json::array active = get_array(status, "active"), still;
+    json::array active = view::CronJobStatus(status).active().raw(), still;
     std::set<std::string, std::less<>> known;
-    for (const json::value& each : active) known.emplace(get_string(each, "uid"));
+    for (view::ObjectReference each : view::CronJobStatus(status).active()) known.emplace(each.uid());
     std::map<std::string_view, const Object*> by_uid;
     for (const ObjectPtr& job : jobs) by_uid.emplace(job->uid(), job.get());
     for (const ObjectPtr& job : jobs) {
@@ -151,7 +150,7 @@ class CronJobController : public Controller {
       if (job_condition(*job, "Complete")) note_success(*job, status);
     }
     for (const json::value& each : active) {
-      std::string uid(get_string(each, "uid")), name(get_string(each, "name"));
+      std::string uid(view::ObjectReference(each).uid()), name(view::ObjectReference(each).name());
       if (auto found = by_uid.find(uid); found != by_uid.end()) {
         if (!job_finished(*found->second)) still.push_back(each);
         continue;
@@ -173,13 +172,13 @@ class CronJobController : public Controller {
 
   static void note_start(const Object& job, json::array& active, json::object& status) {
     auto at = parse_time(job.annotation(kScheduledAt));
-    auto last = last_run(status);
+    auto last = last_run(view::CronJobStatus(status));
     if (at && (!last || *last < *at)) status["lastScheduleTime"] = format_time(*at);
     if (!job_finished(job)) active.push_back(reference_to(job));
   }
 
-  static std::optional<WallTime> last_run(const json::object& status) {
-    auto at = parse_time(get_string(json::value(status), "lastScheduleTime"));
+  static std::optional<WallTime> last_run(view::CronJobStatus status) {
+    auto at = parse_time(status.last_schedule_time());
     return at ? std::optional(*at) : std::nullopt;
   }
 
@@ -194,7 +193,7 @@ class CronJobController : public Controller {
 
   static void note_success(const Object& job, json::object& status) {
     auto ended = parse_time(view::Job(job).status().completion_time());
-    auto known = parse_time(get_string(json::value(status), "lastSuccessfulTime"));
+    auto known = parse_time(view::CronJobStatus(status).last_successful_time());
     if (ended && (!known || *known < *ended)) status["lastSuccessfulTime"] = view::Job(job).status().completion_time();
   }
 
@@ -239,7 +238,7 @@ class CronJobController : public Controller {
       recorder_.warning(cron_job, "MissSchedule", "Missed scheduled time to start a job: " + zone.format(*due.missed));
     if (!due.at) return {};
 
-    json::array active = get_array(status, "active");
+    json::array active = view::CronJobStatus(status).active().raw();
     if (!active.empty() && view.spec().concurrency_policy() == "Forbid") {
       if (tell_once(cron_job, *due.at, "JobAlreadyActive"))
         recorder_.normal(cron_job, "JobAlreadyActive",
@@ -248,7 +247,8 @@ class CronJobController : public Controller {
     }
     if (view.spec().concurrency_policy() == "Replace") {
       for (const json::value& each : active) {
-        TRY(remove(cron_job, {cron_job.ns(), std::string(get_string(each, "name"))}, std::string(get_string(each, "uid"))));
+        view::ObjectReference job(each);
+        TRY(remove(cron_job, {cron_job.ns(), std::string(job.name())}, std::string(job.uid())));
       }
       active.clear();
       set_active(status, {});
@@ -292,7 +292,7 @@ class CronJobController : public Controller {
       return created.take_error().wrap("create job");
     }
     const Object& job = **created;
-    if (!job_finished(job) && !lists(active, "uid", job.uid())) active.push_back(reference_to(job));
+    if (!job_finished(job) && !lists(active, job.uid())) active.push_back(reference_to(job));
     set_active(status, std::move(active));
     status["lastScheduleTime"] = format_time(at);
     return {};

@@ -169,10 +169,10 @@ class JobController : public Controller {
       else if (first) first = released.take_error();
     }
     const Object& now = written ? *written : job;
-    json::object status = get_object(now.json(), "status");
+    json::object status = view::Job(now).status().members();
     bool changed = settle_counts(status, held);
     bool concluded = tracking.last_word && first && conclude_job(status, *tracking.last_word, clock_.now());
-    int64_t succeeded = get_int(json::value(status), "succeeded");
+    int64_t succeeded = view::JobStatus(status).succeeded();
     if (changed || concluded) {
       TRY(write(now, std::move(status)));
     }
@@ -188,7 +188,7 @@ class JobController : public Controller {
 
   // Removes only the finalizer, by its index with a test. Succeeds if the pod does not exist.
   Result<void> release(const std::optional<Key>& job, const Object& pod) {
-    const json::array& finalizers = get_array(pod.json(), "metadata.finalizers");
+    const json::array& finalizers = view::Pod(pod).metadata().finalizers().raw();
     auto found = std::find(finalizers.begin(), finalizers.end(), json::value(kJobTracking));
     if (found == finalizers.end()) return {};
     std::string place = "/metadata/finalizers/" + std::to_string(found - finalizers.begin());

@@ -105,10 +105,10 @@ bool restarted_too_often(const ObservedJob& observed) {
 
 std::optional<Condition> earlier_end(const ObservedJob& observed) {
   for (std::string_view type : {"SuccessCriteriaMet", "FailureTarget"}) {
-    const json::value* found = find_condition(observed.object.json(), type);
-    if (!found || get_string(*found, "status") != "True") continue;
-    return Condition{type == "FailureTarget" ? "Failed" : std::string(type), "True", std::string(get_string(*found, "reason")),
-                     std::string(get_string(*found, "message"))};
+    view::JobCondition found(find_condition(observed.object.json(), type));
+    if (found.status() != "True") continue;
+    return Condition{type == "FailureTarget" ? "Failed" : std::string(type), "True", std::string(found.reason()),
+                     std::string(found.message())};
   }
   return std::nullopt;
 }
@@ -230,12 +230,12 @@ void manage_pods(const ObservedJob& observed, const JobBackOff& back_off, const 
 
 // Returns whether the list was changed. A False condition that never existed is not added.
 bool set_job_condition(json::object& status, const Condition& condition, WallTime now) {
-  json::array conditions = get_array(status, "conditions");
+  json::array conditions = view::JobStatus(status).conditions().raw();
   auto* present = const_cast<json::value*>(find_condition(conditions, condition.type));
   if (!present && condition.status == "False") return false;
-  auto same = [&](std::string_view field, const std::string& text) { return get_string(*present, field) == text; };
-  bool unchanged =
-      present && same("status", condition.status) && same("reason", condition.reason) && same("message", condition.message);
+  view::JobCondition before(present);
+  bool unchanged = present && before.status() == condition.status && before.reason() == condition.reason &&
+                   before.message() == condition.message;
   if (unchanged) return false;
   json::object fresh{{"type", condition.type},
                      {"status", condition.status},
@@ -271,8 +271,8 @@ std::vector<ObjectPtr> pods_by_index(const ObservedJob& observed) {
 bool note_ends(const ObservedJob& observed, const std::optional<Condition>& end, JobTracking& out) {
   view::UncountedTerminatedPods before = observed.job.status().uncounted_terminated_pods();
   std::set<std::string> known_succeeded = uids(before.succeeded()), known_failed = uids(before.failed());
-  json::array succeeded = get_array(out.status, "uncountedTerminatedPods.succeeded");
-  json::array failed = get_array(out.status, "uncountedTerminatedPods.failed");
+  view::UncountedTerminatedPods listed = view::JobStatus(out.status).uncounted_terminated_pods();
+  json::array succeeded = listed.succeeded().raw(), failed = listed.failed().raw();
   IndexSet done = observed.counted;
   bool all = true;
   for (const ObjectPtr& pod : pods_by_index(observed)) {
@@ -321,14 +321,13 @@ void note_suspension(const ObservedJob& observed, JobTracking& out, WallTime now
 }  // namespace
 
 bool job_condition(const Object& job, std::string_view type) {
-  const json::value* found = find_condition(job.json(), type);
-  return found && get_string(*found, "status") == "True";
+  return view::JobCondition(find_condition(job.json(), type)).status() == "True";
 }
 
 bool job_finished(const Object& job) { return job_condition(job, "Complete") || job_condition(job, "Failed"); }
 
 bool job_managed_elsewhere(const Object& job) {
-  std::string_view manager = get_string(job.json(), "spec.managedBy");
+  std::string_view manager = view::Job(job).spec().managed_by();
   return !manager.empty() && manager != "kubernetes.io/job-controller";
 }
 
@@ -378,7 +377,7 @@ JobDecision decide_job(const ObservedJob& observed, const JobBackOff& back_off, 
 json::value job_pod(const ObservedJob& observed, std::optional<int64_t> index) {
   json::value pod = pod_from_template(observed.object, observed.job.spec().template_().raw());
   json::object& metadata = pod.at("metadata").get_object();
-  json::array finalizers = get_array(metadata, "finalizers");
+  json::array finalizers = view::ObjectMeta(metadata).finalizers().raw();
   bool there = std::find(finalizers.begin(), finalizers.end(), json::value(kJobTracking)) != finalizers.end();
   if (!there) finalizers.emplace_back(kJobTracking);
   metadata["finalizers"] = std::move(finalizers);
@@ -397,7 +396,7 @@ json::value job_pod(const ObservedJob& observed, std::optional<int64_t> index) {
       json::value& variables = make(container, "env");
       if (!variables.is_array()) variables.emplace_array();
       json::array& list_of = variables.get_array();
-      auto is_index = [](const json::value& variable) { return get_string(variable, "name") == kIndexVariable; };
+      auto is_index = [](const json::value& variable) { return view::EnvVar(variable).name() == kIndexVariable; };
       if (std::any_of(list_of.begin(), list_of.end(), is_index)) continue;
       std::string field = "metadata.labels['" + std::string(kCompletionIndex) + "']";
       list_of.push_back({{"name", kIndexVariable}, {"valueFrom", {{"fieldRef", {{"fieldPath", field}}}}}});
@@ -442,26 +441,31 @@ JobTracking track_job(const ObservedJob& observed, const JobDecision& decision, 
 bool settle_counts(json::object& status, const std::set<std::string>& held) {
   bool changed = false;
   json::object uncounted;
-  for (const char* list : {"succeeded", "failed"}) {
-    json::array before = get_array(status, std::string("uncountedTerminatedPods.") + list), left;
+  auto settle = [&](std::string_view list, const json::array& before, int64_t counted) {
+    json::array left;
     int64_t gone = 0;
     for (const json::value& uid : before) {
       if (uid.is_string() && held.contains(std::string(uid.get_string()))) left.push_back(uid);
       else ++gone;
     }
-    if (gone > 0) status[list] = get_int(json::value(status), list) + gone;
+    if (gone > 0) status[list] = counted + gone;
     changed |= gone > 0;
     if (!left.empty()) uncounted[list] = std::move(left);
-  }
+  };
+  view::UncountedTerminatedPods before = view::JobStatus(status).uncounted_terminated_pods();
+  const json::array succeeded = before.succeeded().raw(), failed = before.failed().raw();  // copies: the status is changed
+  settle("succeeded", succeeded, view::JobStatus(status).succeeded());
+  settle("failed", failed, view::JobStatus(status).failed());
   status["uncountedTerminatedPods"] = std::move(uncounted);
   return changed;
 }
 
 bool conclude_job(json::object& status, const Condition& last_word, WallTime now) {
-  if (!get_object(status, "uncountedTerminatedPods").empty() || get_int(json::value(status), "terminating") > 0) return false;
+  view::JobStatus before(status);
+  if (!before.uncounted_terminated_pods().members().empty() || before.terminating() > 0) return false;
   bool set = set_job_condition(status, last_word, now);
   if (last_word.type == "Complete") {
-    auto began = parse_time(get_string(json::value(status), "startTime"));  // perhaps recorded by a clock that was ahead
+    auto began = parse_time(view::JobStatus(status).start_time());  // perhaps recorded by a clock that was ahead
     status["completionTime"] = format_time(began ? std::max(*began, now) : now);
   }
   return set;

@@ -27,9 +27,8 @@ struct Remaining {
 
 // It has ended and is kept only for its Job's accounting, which ends when the Job is deleted.
 bool waits_for_job(const Object& pod) {
-  const json::array& finalizers = get_array(pod.json(), "metadata.finalizers");
-  return is_terminal(view::Pod(pod)) && finalizers.size() == 1 && finalizers[0].is_string() &&
-         std::string_view(finalizers[0].get_string()) == kJobTracking;
+  view::Range<std::string_view> finalizers = view::Pod(pod).metadata().finalizers();
+  return is_terminal(view::Pod(pod)) && finalizers.size() == 1 && finalizers[0] == kJobTracking;
 }
 
 std::string list_of(const std::map<std::string, size_t>& counts, std::string_view separator) {
@@ -45,9 +44,9 @@ std::string list_of(const std::map<std::string, size_t>& counts, std::string_vie
 
 void content_conditions(json::array& conditions, const Remaining& remaining, WallTime now) {
   auto set = [&](std::string type, bool is, std::string reason, std::string message) {
-    const json::value* present = find_condition(conditions, type);
+    view::NamespaceCondition present(find_condition(conditions, type));
     std::string_view status = is ? "True" : "False";
-    if (present && get_string(*present, "status") == status && get_string(*present, "message") == message) return;
+    if (present.status() == status && present.message() == message) return;
     set_condition(conditions, {std::move(type), std::string(status), std::move(reason), std::move(message)}, now);
   };
   set("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered");
@@ -88,7 +87,7 @@ class NamespaceController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr object = namespaces_.get(key);
-    if (!object || !object->deleting() || get_array(object->json(), "spec.finalizers").empty()) return Outcome{};
+    if (!object || !object->deleting() || view::Namespace(*object).spec().finalizers().empty()) return Outcome{};
     ObjectPtr live = TRY(still_there(*object));  // a new namespace with the same name must not be emptied
     if (!live) return Outcome{};
     Remaining remaining;
@@ -106,7 +105,7 @@ class NamespaceController : public Controller {
 
  private:
   std::chrono::nanoseconds pause(const Object& object) const {
-    auto since = parse_time(get_string(object.json(), "metadata.deletionTimestamp"));
+    auto since = parse_time(view::Namespace(object).metadata().deletion_timestamp());
     if (!since) return kLookAgain;
     return std::clamp<std::chrono::nanoseconds>(elapsed_.since(object.uid(), "end", *since) / kShareOfWait, kLookAgain,
                                                 kLookAgainMost);
@@ -136,18 +135,16 @@ class NamespaceController : public Controller {
       remaining.by_resource[std::string(kind.resource) + "." + std::string(kind.group)] += left.items.size();
     for (const ObjectPtr& object : left.items) remaining.pods |= kind == kPod && !waits_for_job(*object);
     for (const ObjectPtr& object : left.items)
-      for (const json::value& finalizer : get_array(object->json(), "metadata.finalizers"))
-        if (finalizer.is_string()) ++remaining.by_finalizer[std::string(finalizer.get_string())];
+      for (std::string_view finalizer : metadata_of(*object).finalizers()) ++remaining.by_finalizer[std::string(finalizer)];
     return {};
   }
 
   Result<void> write_conditions(const Object& object, const Remaining& remaining) {
-    json::value body = object.json();
-    json::value status = make(body, "status");
-    json::array conditions = get_array(status, "conditions");
+    json::object status = view::Namespace(object).status().members();
+    json::array conditions = view::Namespace(object).status().conditions().raw();
     content_conditions(conditions, remaining, clock_.now());
-    make(status, "conditions") = std::move(conditions);
-    make(status, "phase") = "Terminating";
+    status["conditions"] = std::move(conditions);
+    status["phase"] = "Terminating";
     auto written = write_status(client_, object, std::move(status));
     // The conditions are not essential; the next sync writes them.
     if (!written && written.error().code() != Code::conflict && written.error().code() != Code::not_found)
@@ -167,8 +164,8 @@ class NamespaceController : public Controller {
     if (!live) return {};
     json::value body = live->json();
     json::array& finalizers = make(body, "spec.finalizers").emplace_array();
-    for (const json::value& finalizer : get_array(live->json(), "spec.finalizers"))
-      if (!finalizer.is_string() || finalizer.get_string() != "kubernetes") finalizers.push_back(finalizer);
+    for (std::string_view finalizer : view::Namespace(*live).spec().finalizers())
+      if (finalizer != "kubernetes") finalizers.emplace_back(finalizer);
     auto done = client_.update(kNamespace, body, {.subresource = "finalize"});
     if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("finalize namespace");
     return {};

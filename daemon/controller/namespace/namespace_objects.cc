@@ -31,7 +31,7 @@ class PerNamespace : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr ns = namespaces_.get(key);
-    if (!ns || ns->deleting() || get_string(ns->json(), "status.phase") == "Terminating") return Outcome{};
+    if (!ns || ns->deleting() || view::Namespace(*ns).status().phase() == "Terminating") return Outcome{};
     ObjectPtr present = objects_.get({key.name, object_});
     json::value wanted = this->wanted(key.name, present);
     Result<void> done;

@@ -43,12 +43,12 @@ class ResourceQuotaController : public Controller {
     if (!found && found.error().code() == Code::not_found) return Outcome{};
     ObjectPtr quota = TRY(std::move(found));
     if (quota->deleting()) return Outcome{};
-    quota::Amounts hard = quota::amounts_of(get_object(quota->json(), "spec.hard"));
+    quota::Amounts hard = quota::amounts_of(view::ResourceQuota(*quota).spec().hard());
     std::optional<std::chrono::nanoseconds> again;
     quota::Amounts used = TRY(count(*quota, hard, again));
-    bool level = find(quota->json(), "status.hard") && find(quota->json(), "status.used") &&
-                 quota::amounts_of(get_object(quota->json(), "status.hard")) == hard &&
-                 quota::amounts_of(get_object(quota->json(), "status.used")) == used;
+    view::ResourceQuotaStatus before = view::ResourceQuota(*quota).status();
+    bool level = before.has_hard() && before.has_used() && quota::amounts_of(before.hard()) == hard &&
+                 quota::amounts_of(before.used()) == used;
     if (level) return Outcome{again};
     json::value status = json::object{{"hard", quota::to_json(hard)}, {"used", quota::to_json(used)}};
     auto written = write_status(client_, *quota, std::move(status));
@@ -78,7 +78,7 @@ class ResourceQuotaController : public Controller {
   // `again`: when a terminating pod stops counting.
   Result<quota::Amounts> count(const Object& quota, const quota::Amounts& hard, std::optional<std::chrono::nanoseconds>& again) {
     std::vector<std::string> limited = quota::names_of(quota::to_json(hard));
-    quota::Amounts used, known = quota::amounts_of(get_object(quota.json(), "status.used"));
+    quota::Amounts used, known = quota::amounts_of(view::ResourceQuota(quota).status().used());
     for (const std::string& name : limited)  // resources that are not computed here stay unchanged
       if (auto found = known.find(name); found != known.end()) used.insert(*found);
     for (const Counted& each : counted_) {
@@ -97,10 +97,11 @@ class ResourceQuotaController : public Controller {
   }
 
   // The time until the end of a terminating pod's grace period; nullopt: it is not terminating, or the period is over.
-  std::optional<std::chrono::nanoseconds> time_left(const Object& pod) const {
-    auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
-    if (!deleted || is_terminal(view::Pod(pod))) return std::nullopt;
-    auto left = *deleted + bounded_seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) - clock_.now();
+  std::optional<std::chrono::nanoseconds> time_left(const Object& object) const {
+    view::Pod pod(object);
+    auto deleted = parse_time(pod.metadata().deletion_timestamp());
+    if (!deleted || is_terminal(pod)) return std::nullopt;
+    auto left = *deleted + bounded_seconds(pod.metadata().deletion_grace_period_seconds()) - clock_.now();
     if (left.count() < 0) return std::nullopt;
     return left + std::chrono::seconds(1);
   }

@@ -22,10 +22,10 @@ constexpr std::chrono::minutes kGoesWithin{2};
 constexpr std::string_view kTarget = "DisruptionTarget", kPodKey = "pod/";
 
 // The DisruptionTarget condition of a pod that is not being deleted. Termination by the node itself may take its time.
-const json::value* unfulfilled(const Object& pod) {
-  const json::value* told = find_condition(pod.json(), kTarget);
-  bool holds = told && get_string(*told, "status") == "True" && get_string(*told, "reason") != "TerminationByKubelet";
-  return holds && pod_active(pod) ? told : nullptr;
+std::optional<view::PodCondition> unfulfilled(const Object& pod) {
+  auto told = pod_condition(view::Pod(pod), kTarget);
+  bool holds = told && told->status() == "True" && told->reason() != "TerminationByKubelet";
+  return holds && pod_active(pod) ? told : std::nullopt;
 }
 
 class DisruptionController : public Controller {
@@ -48,7 +48,7 @@ class DisruptionController : public Controller {
     for (Informer* owners : scaled_)
       owners->on_change([=, this](const Informer::Change& change) {
         if (!change.before || !change.after || wanted(*change.before) == wanted(*change.after)) return;
-        const json::object& labels = get_object(change.after->json(), "spec.template.metadata.labels");
+        const json::object& labels = view::Deployment(*change.after).spec().template_().metadata().labels();
         for (const ObjectPtr& budget : budgets_.list(change.after->ns()))
           if (auto selector = selectors_.of(*budget); selector && selector->matches(labels)) enqueue.now(budget->key());
       });
@@ -81,10 +81,12 @@ class DisruptionController : public Controller {
       recorder_.warning(*budget, "CalculateExpectedPodCountFailed",
                         "Failed to calculate the number of expected pods: " + expected.error().text());
       TRY(write(*budget, [&](json::value& body) {
+        view::PodDisruptionBudget before(*budget);
         make(body, "status.disruptionsAllowed") = 0;
-        make(body, "status.observedGeneration") = get_int(body, "metadata.generation");
-        for (const char* count : {"currentHealthy", "desiredHealthy", "expectedPods"})
-          make(body, "status." + std::string(count)) = get_int(body, "status." + std::string(count));
+        make(body, "status.observedGeneration") = before.metadata().generation();
+        make(body, "status.currentHealthy") = before.status().current_healthy();
+        make(body, "status.desiredHealthy") = before.status().desired_healthy();
+        make(body, "status.expectedPods") = before.status().expected_pods();
         quota::set_sync_failed(body, expected.error().text(), clock_.now());
       }));
       return Outcome{};
@@ -96,18 +98,19 @@ class DisruptionController : public Controller {
   }
 
  private:
-  static int64_t wanted(const Object& owner) { return get_int(owner.json(), "spec.replicas", 1); }
+  // It has this place in all kinds with a scale.
+  static int64_t wanted(const Object& owner) { return view::Deployment(owner).spec().replicas_or(1); }
 
   // Removes an outdated DisruptionTarget condition. Errors: the API's.
   Result<Outcome> take_back(const ObjectPtr& pod) {
-    const json::value* told = pod ? unfulfilled(*pod) : nullptr;
-    auto since = parse_time(told ? get_string(*told, "lastTransitionTime") : std::string_view());
+    auto told = pod ? unfulfilled(*pod) : std::nullopt;
+    auto since = parse_time(told ? told->last_transition_time() : std::string_view());
     if (!since) return Outcome{};
     std::chrono::nanoseconds left = kGoesWithin - elapsed_.since(pod->uid(), std::string(kTarget), *since);
     if (left.count() > 0) return Outcome{left};
-    json::value status = *find(pod->json(), "status");
+    json::value status = view::Pod(*pod).status().raw();
     for (json::value& condition : make(status, "conditions").get_array())
-      if (get_string(condition, "type") == kTarget)
+      if (view::PodCondition(condition).type() == kTarget)
         condition = {{"type", kTarget}, {"status", "False"}, {"lastTransitionTime", format_time(clock_.now())}};
     auto written = write_status(client_, *pod, std::move(status));
     if (!written && written.error().code() != Code::not_found) return written.take_error();
@@ -125,12 +128,13 @@ class DisruptionController : public Controller {
   // ---- expected pods ----
 
   Result<Expectation> expectation(const Object& budget, const std::vector<ObjectPtr>& pods) {
-    const json::value *most = find(budget.json(), "spec.maxUnavailable"), *least = find(budget.json(), "spec.minAvailable");
-    if (most && !most->is_null()) {
+    view::PodDisruptionBudgetSpec spec = view::PodDisruptionBudget(budget).spec();
+    const json::value *most = spec.max_unavailable(), *least = spec.min_available();
+    if (most) {
       int64_t scale = TRY(expected_scale(budget, pods));
       return Expectation{scale, std::max<int64_t>(0, scale - scaled(most, scale, true))};
     }
-    if (!least || least->is_null()) return Expectation{};
+    if (!least) return Expectation{};
     if (least->is_int64()) return Expectation{int64_t(pods.size()), least->get_int64()};
     int64_t scale = TRY(expected_scale(budget, pods));
     return Expectation{scale, scaled(least, scale, true)};
@@ -148,11 +152,12 @@ class DisruptionController : public Controller {
         continue;
       }
       ObjectPtr scales = TRY(scaling_owner(*pod, *controller));
-      if (known.insert(scales->uid()).second) sum += get_int(scales->json(), "spec.replicas", 1);
+      if (known.insert(scales->uid()).second) sum += wanted(*scales);
     }
     if (unmanaged)
       recorder_.warning(budget, "UnmanagedPods",
-                        "Pods selected by this PodDisruptionBudget (selector: " + to_text(*find(budget.json(), "spec.selector")) +
+                        "Pods selected by this PodDisruptionBudget (selector: " +
+                            to_text(view::PodDisruptionBudget(budget).spec().selector().raw()) +
                             ") were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, "
                             "which may result in "
                             "undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to "
@@ -197,7 +202,7 @@ class DisruptionController : public Controller {
 
   Disrupted disrupted_of(const Object& budget, const std::vector<ObjectPtr>& pods) {
     Disrupted out;
-    const json::object& marked = get_object(budget.json(), "status.disruptedPods");
+    const json::object& marked = view::PodDisruptionBudget(budget).status().disrupted_pods();
     for (const ObjectPtr& pod : pods) {
       const json::value* since = marked.if_contains(pod->name());
       auto time = since && since->is_string() && !pod->deleting() ? parse_time(since->get_string())
@@ -228,7 +233,7 @@ class DisruptionController : public Controller {
     make(body, "status.disruptionsAllowed") = allowed;
     if (disrupted.empty()) make(body, "status").get_object().erase("disruptedPods");
     else make(body, "status.disruptedPods") = disrupted;
-    make(body, "status.observedGeneration") = get_int(body, "metadata.generation");
+    make(body, "status.observedGeneration") = view::PodDisruptionBudget(body).metadata().generation();
     quota::set_allowed_condition(body, clock_.now());
   }
 

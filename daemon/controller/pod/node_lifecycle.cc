@@ -126,8 +126,8 @@ class NodeLifecycle : public Controller {
     std::string said;
     if (ObjectPtr lease = leases_.get({std::string(kLeaseNamespace), node.name()}))
       said = view::Lease(*lease).spec().renew_time();
-    for (const json::value& condition : get_array(node.json(), "status.conditions"))
-      if (get_string(condition, "type") == "Ready") said.append(" ").append(get_string(condition, "lastHeartbeatTime"));
+    for (view::NodeCondition condition : view::Node(node).status().conditions())
+      if (condition.type() == "Ready") said.append(" ").append(condition.last_heartbeat_time());
     return known_.with([&](auto& known) {
       Known& it = known[node.name()];
       if (it.said != said) it.said = said, it.heard = clock_.steady();
@@ -139,10 +139,10 @@ class NodeLifecycle : public Controller {
   Result<bool> mark_unknown(const Object& node) {
     json::array changed;
     for (std::string_view type : kJudged) {
-      const json::value* before = find_condition(node.json(), type);
-      if (before && get_string(*before, "status") == "Unknown") continue;
-      json::object condition{{"type", type}, {"lastHeartbeatTime", get_string(node.json(), "metadata.creationTimestamp")}};
-      if (before) condition = before->as_object();
+      view::NodeCondition before(find_condition(node.json(), type));
+      if (before.status() == "Unknown") continue;
+      json::object condition{{"type", type}, {"lastHeartbeatTime", view::Node(node).metadata().creation_timestamp()}};
+      if (before) condition = before.members();
       condition["status"] = "Unknown";
       condition["reason"] = before ? "NodeStatusUnknown" : "NodeStatusNeverUpdated";
       condition["message"] = before ? "Kubelet stopped posting node status." : "Kubelet never posted node status.";
@@ -158,7 +158,7 @@ class NodeLifecycle : public Controller {
 
   void note_readiness(const Object& node) {
     std::string ready(node_condition(node, "Ready")), since;
-    if (!ready.empty()) since = get_string(*find_condition(node.json(), "Ready"), "lastTransitionTime");
+    since = view::NodeCondition(find_condition(node.json(), "Ready")).last_transition_time();
     bool lost = known_.with([&](auto& known) {
       Known& it = known[node.name()];
       std::string before = std::exchange(it.ready, ready);
@@ -173,7 +173,7 @@ class NodeLifecycle : public Controller {
     std::optional<std::chrono::nanoseconds> until_taint = until_taint_of(node);
     bool may_empty = until_taint && until_taint->count() <= 0;
     json::array taints = wanted_taints(node, may_empty, clock_.now());
-    if (taints != get_array(node.json(), "spec.taints")) {
+    if (taints != view::Node(node).spec().taints().raw()) {
       bool empties = is_down(node) && may_empty && wanted_taints(node, false, clock_.now()) != taints;
       json::value patch = {{"metadata", precondition_metadata(node)}, {"spec", {{"taints", std::move(taints)}}}};
       auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);

@@ -5,6 +5,7 @@
 
 #include "daemon/controller/pod/node_lifecycle.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::controller {
 namespace {
@@ -27,7 +28,7 @@ constexpr std::array kConditionTaints = {ConditionTaint{"Ready", "False", kNotRe
 
 using Taint = std::pair<std::string_view, std::string_view>;  // key, effect
 
-Taint taint_of(const json::value& taint) { return {get_string(taint, "key"), get_string(taint, "effect")}; }
+Taint taint_of(view::Taint taint) { return {taint.key(), taint.effect()}; }
 
 bool is_of_conditions(const Taint& taint) {
   auto is_key = [&](const ConditionTaint& cause) { return cause.taint == taint.first; };
@@ -39,22 +40,22 @@ bool is_of_conditions(const Taint& taint) {
 }  // namespace
 
 std::string_view node_condition(const Object& node, std::string_view type) {
-  for (const json::value& condition : get_array(node.json(), "status.conditions"))
-    if (get_string(condition, "type") == type) return get_string(condition, "status");
+  for (view::NodeCondition condition : view::Node(node).status().conditions())
+    if (condition.type() == type) return condition.status();
   return {};
 }
 
 json::array wanted_taints(const Object& node, bool may_empty, WallTime now) {
-  const json::array& there = get_array(node.json(), "spec.taints");
+  view::Range<view::Taint> there = view::Node(node).spec().taints();
   auto has = [&](const Taint& taint) {
-    return std::any_of(there.begin(), there.end(), [&](const json::value& one) { return taint_of(one) == taint; });
+    return std::any_of(there.begin(), there.end(), [&](view::Taint one) { return taint_of(one) == taint; });
   };
   std::vector<Taint> wanted;
   std::string_view ready = node_condition(node, "Ready");
   if (ready.empty() && has({kNotReadyTaint, "NoSchedule"})) wanted.emplace_back(kNotReadyTaint, "NoSchedule");
   for (const ConditionTaint& cause : kConditionTaints)
     if (node_condition(node, cause.condition) == cause.status) wanted.emplace_back(cause.taint, "NoSchedule");
-  if (get_bool(node.json(), "spec.unschedulable")) wanted.emplace_back(kUnschedulableTaint, "NoSchedule");
+  if (view::Node(node).spec().unschedulable()) wanted.emplace_back(kUnschedulableTaint, "NoSchedule");
   // While a node is being evicted, another NoExecute taint replaces the present one without a wait.
   bool emptying = has({kNotReadyTaint, "NoExecute"}) || has({kUnreachableTaint, "NoExecute"});
   if (may_empty || emptying) {
@@ -62,9 +63,9 @@ json::array wanted_taints(const Object& node, bool may_empty, WallTime now) {
     if (ready == "Unknown") wanted.emplace_back(kUnreachableTaint, "NoExecute");
   }
   json::array taints;
-  for (const json::value& taint : there)
+  for (view::Taint taint : there)
     if (!is_of_conditions(taint_of(taint)) || std::find(wanted.begin(), wanted.end(), taint_of(taint)) != wanted.end())
-      taints.push_back(taint);
+      taints.push_back(taint.raw());
   for (const Taint& taint : wanted)
     if (!has(taint)) taints.push_back({{"key", taint.first}, {"effect", taint.second}, {"timeAdded", format_time(now)}});
   return taints;

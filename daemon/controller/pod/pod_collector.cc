@@ -17,11 +17,9 @@ constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
 
 // Whether an administrator has declared that the node does not run.
 bool out_of_service(const Object& node) {
-  const json::array& taints = get_array(node.json(), "spec.taints");
-  const json::value* ready = find_condition(node.json(), "Ready");
-  return !(ready && get_string(*ready, "status") == "True") &&
-         std::any_of(taints.begin(), taints.end(),
-                     [](const json::value& taint) { return get_string(taint, "key") == kOutOfService; });
+  view::Range<view::Taint> taints = view::Node(node).spec().taints();
+  return !has_true_condition(node.json(), "Ready") &&
+         std::any_of(taints.begin(), taints.end(), [](view::Taint taint) { return taint.key() == kOutOfService; });
 }
 
 // The order of deletion: evicted pods first, because the others may still be examined.
@@ -133,7 +131,7 @@ class PodCollector : public Controller {
 
   // A pod that was already deleted with grace period 0 is only held by a finalizer and is skipped.
   Result<void> remove_now(const Object& pod) {
-    if (pod.deleting() && get_int(pod.json(), "metadata.deletionGracePeriodSeconds", -1) == 0) return {};
+    if (pod.deleting() && view::Pod(pod).metadata().deletion_grace_period_seconds_or(-1) == 0) return {};
     auto removed = client_.remove(kPod, pod.key(), {.grace_period_seconds = 0, .uid = pod.uid()});
     bool gone = removed || removed.error().code() == Code::not_found || removed.error().code() == Code::conflict;
     if (!gone) return removed.take_error().wrap("remove pod " + pod.name());

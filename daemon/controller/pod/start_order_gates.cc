@@ -13,9 +13,8 @@ namespace coracle::controller {
 namespace {
 
 bool is_gated(const Object& pod) {
-  const json::array& gates = get_array(pod.json(), "spec.schedulingGates");
-  return std::any_of(gates.begin(), gates.end(),
-                     [](const json::value& gate) { return get_string(gate, "name") == startup::kAfter; });
+  view::Range<view::PodSchedulingGate> gates = view::Pod(pod).spec().scheduling_gates();
+  return std::any_of(gates.begin(), gates.end(), [](view::PodSchedulingGate gate) { return gate.name() == startup::kAfter; });
 }
 
 class StartOrder : public Controller {
@@ -53,9 +52,9 @@ class StartOrder : public Controller {
 
  private:
   Result<void> open(const Object& pod) {
-    json::array gates = get_array(pod.json(), "spec.schedulingGates");
+    json::array gates = view::Pod(pod).spec().scheduling_gates().raw();
     auto ours = std::find_if(gates.begin(), gates.end(),
-                             [](const json::value& gate) { return get_string(gate, "name") == startup::kAfter; });
+                             [](const json::value& gate) { return view::PodSchedulingGate(gate).name() == startup::kAfter; });
     gates.erase(ours);
     json::value left = gates.empty() ? json::value() : json::value(std::move(gates));
     json::value patch = {{"metadata", precondition_metadata(pod)}, {"spec", {{"schedulingGates", std::move(left)}}}};
@@ -66,12 +65,12 @@ class StartOrder : public Controller {
 
   // The message is recorded once as an event; the condition shows it as long as it applies.
   Result<void> tell(const Object& pod, const std::string& message) {
-    const json::value* present = find_condition(pod.json(), "PodScheduled");
-    if (present && get_string(*present, "message") == message) return {};
+    auto present = pod_condition(view::Pod(pod), "PodScheduled");
+    if (present && present->message() == message) return {};
     bool circular = !gate_.cycle(pod).empty(), unknown = message.find(": not found") != message.npos;
     if (circular || unknown) recorder_.warning(pod, circular ? "StartOrderCycle" : "WaitingForUnknown", message);
     else recorder_.normal(pod, "WaitingForOthers", message);
-    json::array conditions = get_array(pod.json(), "status.conditions");
+    json::array conditions = view::Pod(pod).status().conditions().raw();
     set_condition(conditions, {"PodScheduled", "False", "SchedulingGated", message}, clock_.now());
     json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", {{"conditions", std::move(conditions)}}}};
     auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});

@@ -76,9 +76,8 @@ class TaintEviction : public Controller {
   };
 
   static bool evicts(const Object& node) {
-    const json::array& taints = get_array(node.json(), "spec.taints");
-    return std::any_of(taints.begin(), taints.end(),
-                       [](const json::value& taint) { return get_string(taint, "effect") == "NoExecute"; });
+    view::Range<view::Taint> taints = view::Node(node).spec().taints();
+    return std::any_of(taints.begin(), taints.end(), [](view::Taint taint) { return taint.effect() == "NoExecute"; });
   }
 
   Result<void> evict(const Object& pod) {

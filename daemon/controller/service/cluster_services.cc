@@ -5,7 +5,7 @@
 #include <map>
 
 #include "runtime/base/guarded.h"
-#include "store/object/object.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::controller {
 namespace {
@@ -15,7 +15,7 @@ const Key kApi{"default", "kubernetes"}, kDns{"kube-system", "kube-dns"};
 json::value copy_for_recreate(const Object& gone) {
   json::value body = gone.json();
   json::object metadata{{"name", gone.name()}, {"namespace", gone.ns()}};
-  if (const json::value* labels = find(body, "metadata.labels")) metadata["labels"] = *labels;
+  if (metadata_of(gone).has_labels()) metadata["labels"] = metadata_of(gone).labels();
   body.as_object()["metadata"] = std::move(metadata);
   body.as_object().erase("status");
   return body;

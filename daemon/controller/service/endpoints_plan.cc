@@ -180,7 +180,7 @@ json::value endpoints_object(const Object& service, const std::vector<Backend>& 
   make(body, "metadata.labels") = std::move(labels);
   constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
   if (truncated) object_at(body, "metadata.annotations")[kOverCapacity] = "truncated";
-  else if (find(body, "metadata.annotations")) object_at(body, "metadata.annotations").erase(kOverCapacity);
+  else if (view::Endpoints(body).metadata().has_annotations()) object_at(body, "metadata.annotations").erase(kOverCapacity);
   if (subsets.empty()) body.as_object().erase("subsets");
   else body.as_object()["subsets"] = std::move(subsets);
   return body;
@@ -225,11 +225,11 @@ json::object slice_labels(const SliceOwner& owner) {
 // A mirrored slice gets the annotations of its Endpoints, except those that concern that object only.
 void copy_annotations(const SliceOwner& owner, json::value& slice) {
   if (owner.manager != kSliceMirror) return;
-  json::object annotations = get_object(owner.owner.json(), "metadata.annotations");
+  json::object annotations = metadata_of(owner.owner).annotations();
   for (const char* own : {"kubectl.kubernetes.io/last-applied-configuration", "endpoints.kubernetes.io/last-change-trigger-time"})
     annotations.erase(own);
   if (!annotations.empty()) make(slice, "metadata.annotations") = std::move(annotations);
-  else if (find(slice, "metadata.annotations")) object_at(slice, "metadata").erase("annotations");
+  else if (view::EndpointSlice(slice).metadata().has_annotations()) object_at(slice, "metadata").erase("annotations");
 }
 
 json::value new_slice(const SliceOwner& owner, const std::string& family) {
@@ -257,7 +257,7 @@ class Spreader {
     json::array port_list = slice_ports(ports);
     std::vector<json::array> kept(group.slices.size());
     for (size_t i = 0; i < group.slices.size(); ++i)
-      for (const json::value& endpoint : get_array(group.slices[i]->json(), "endpoints")) take(endpoint, group, kept[i]);
+      for (view::Endpoint endpoint : view::EndpointSlice(*group.slices[i]).endpoints()) take(endpoint, group, kept[i]);
     for (size_t i = 0; i < kept.size(); ++i) {
       bool needed = !kept[i].empty();
       while (needed && kept[i].size() < kEndpointsPerSlice && !group.wanted.empty()) move_first(group, kept[i]);
@@ -282,10 +282,9 @@ class Spreader {
   }
 
  private:
-  static void take(const json::value& endpoint, Group& group, json::array& into) {
-    const json::array& addresses = get_array(endpoint, "addresses");
-    if (addresses.empty() || !addresses[0].is_string()) return;
-    auto found = group.wanted.find(std::string(addresses[0].get_string()));
+  static void take(view::Endpoint endpoint, Group& group, json::array& into) {
+    if (endpoint.addresses().empty()) return;
+    auto found = group.wanted.find(std::string(endpoint.addresses()[0]));
     if (found == group.wanted.end()) return;
     into.push_back(slice_endpoint(*found->second));
     group.wanted.erase(found);

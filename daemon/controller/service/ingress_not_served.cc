@@ -3,6 +3,7 @@
 #include "daemon/controller/controller.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::controller {
 namespace {
@@ -25,7 +26,7 @@ class UnservedIngresses : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr ingress = ingresses_.get(key);
     if (!ingress || ingress->deleting()) return Outcome{};
-    std::string name(get_string(ingress->json(), "spec.ingressClassName"));
+    std::string name(view::Ingress(*ingress).spec().ingress_class_name());
     bool old_way = !ingress->annotation("kubernetes.io/ingress.class").empty();
     if (old_way) return Outcome{};
     if (!name.empty()) {

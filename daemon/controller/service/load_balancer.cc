@@ -33,13 +33,13 @@ class LoadBalancerController : public Controller {
     ObjectPtr service = services_.get(key);
     if (!service || service->deleting() || is_foreign(*service)) return Outcome{};
     json::array ingress = wanted(*service);
-    if (ingress == get_array(service->json(), "status.loadBalancer.ingress")) return Outcome{};
-    json::value body = service->json();
-    json::value status = make(body, "status");
-    bool appeared = get_array(status, "loadBalancer.ingress").empty() && !ingress.empty();
+    view::ServiceStatus before = view::Service(*service).status();
+    if (ingress == before.load_balancer().ingress().raw()) return Outcome{};
+    json::object status = before.members();
+    bool appeared = before.load_balancer().ingress().empty() && !ingress.empty();
     json::object load_balancer;
     if (!ingress.empty()) load_balancer["ingress"] = std::move(ingress);
-    make(status, "loadBalancer") = std::move(load_balancer);
+    status["loadBalancer"] = std::move(load_balancer);
     TRY(write_status(client_, *service, std::move(status)));
     if (appeared) recorder_.normal(*service, "EnsuredLoadBalancer", "Ensured load balancer");
     return Outcome{};

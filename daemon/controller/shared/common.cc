@@ -22,9 +22,9 @@ json::value controller_reference(const Object& owner) {
 std::optional<json::array> without_owner(const Object& object, std::string_view uid) {
   json::array kept;
   bool found = false;
-  for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences")) {
-    if (get_string(reference, "uid") == uid) found = true;
-    else kept.push_back(reference);
+  for (view::OwnerReference reference : metadata_of(object).owner_references()) {
+    if (reference.uid() == uid) found = true;
+    else kept.push_back(reference.raw());
   }
   if (!found) return std::nullopt;
   return kept;
@@ -60,11 +60,11 @@ json::value owners_patch(const Object& object, json::array owners, std::optional
 }
 
 Result<ObjectPtr> adopt(Client& client, const Object& owner, const Object& orphan, std::string_view finalizer) {
-  json::array owners = get_array(orphan.json(), "metadata.ownerReferences");
+  json::array owners = metadata_of(orphan).owner_references().raw();
   owners.push_back(controller_reference(owner));
   std::optional<json::array> finalizers;
   if (!finalizer.empty() && !has_finalizer(orphan, finalizer)) {
-    finalizers = get_array(orphan.json(), "metadata.finalizers");
+    finalizers = metadata_of(orphan).finalizers().raw();
     finalizers->emplace_back(finalizer);
   }
   return client.patch(orphan.kind(), orphan.key(), PatchType::merge,
@@ -77,8 +77,8 @@ Result<void> release(Client& client, const Object& owner, const Object& object, 
   std::optional<json::array> finalizers;
   if (!finalizer.empty() && has_finalizer(object, finalizer)) {
     finalizers.emplace();
-    for (const json::value& each : get_array(object.json(), "metadata.finalizers"))
-      if (each != json::value(finalizer)) finalizers->push_back(each);
+    for (std::string_view each : metadata_of(object).finalizers())
+      if (each != finalizer) finalizers->emplace_back(each);
   }
   auto done = client.patch(object.kind(), object.key(), PatchType::merge,
                            owners_patch(object, std::move(*owners), std::move(finalizers)));
@@ -151,9 +151,9 @@ void set_condition(json::array& conditions, const Condition& condition, WallTime
     conditions.push_back(std::move(fresh));
     return;
   }
-  if (get_string(*present, "status") == condition.status) {
-    if (const json::value* since = find(*present, "lastTransitionTime")) fresh["lastTransitionTime"] = *since;
-  }
+  view::Condition before(*present);
+  if (before.status() == condition.status && before.has_last_transition_time())
+    fresh["lastTransitionTime"] = before.last_transition_time();
   *present = std::move(fresh);
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/conditions.h"
 #include "store/object/finalizers.h"

@@ -20,15 +20,15 @@ bool has_ephemeral_volume(const Object& pod) {
 }
 
 // The claim for one volume of the pod.
-json::value claim_for(const Object& pod, const json::value& volume) {
-  const json::value* made_as = find(volume, "ephemeral.volumeClaimTemplate");
-  json::object metadata{{"name", volume::claim_name(pod.name(), volume)},
+json::value claim_for(const Object& pod, view::Volume volume) {
+  view::PersistentVolumeClaimTemplate made_as = volume.ephemeral().volume_claim_template();
+  json::object metadata{{"name", volume::claim_name(pod.name(), volume.raw())},
                         {"namespace", pod.ns()},
                         {"ownerReferences", json::array{controller_reference(pod)}}};
-  for (const char* part : {"labels", "annotations"})
-    if (const json::value* wanted = made_as ? find(*made_as, std::string("metadata.") + part) : nullptr) metadata[part] = *wanted;
+  if (made_as.metadata().has_labels()) metadata["labels"] = made_as.metadata().labels();
+  if (made_as.metadata().has_annotations()) metadata["annotations"] = made_as.metadata().annotations();
   json::object claim{{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", std::move(metadata)}};
-  if (const json::value* spec = made_as ? find(*made_as, "spec") : nullptr) claim["spec"] = *spec;
+  if (const json::value* spec = made_as.spec().pointer()) claim["spec"] = *spec;
   return claim;
 }
 
@@ -48,8 +48,8 @@ class EphemeralVolumes : public Controller {
     });
     pods_.add_index(kByClaim, [](const Object& pod) {
       std::vector<std::string> claims;
-      for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
-        if (find(volume, "ephemeral")) claims.push_back(Key{pod.ns(), volume::claim_name(pod.name(), volume)}.text());
+      for (view::Volume volume : view::Pod(pod).spec().volumes())
+        if (volume.has_ephemeral()) claims.push_back(Key{pod.ns(), volume::claim_name(pod.name(), volume.raw())}.text());
       return claims;
     });
     claims_.on_change([=, this](const Informer::Change& change) {  // the pod's own claim, or one that had its name
@@ -61,14 +61,14 @@ class EphemeralVolumes : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr pod = pods_.get(key);
     if (!pod || !pod_active(*pod)) return Outcome{};
-    for (const json::value& volume : get_array(pod->json(), "spec.volumes"))
-      if (find(volume, "ephemeral")) TRY(make_claim(*pod, volume));
+    for (view::Volume volume : view::Pod(*pod).spec().volumes())
+      if (volume.has_ephemeral()) TRY(make_claim(*pod, volume));
     return Outcome{};
   }
 
  private:
-  Result<void> make_claim(const Object& pod, const json::value& volume) {
-    Key key{pod.ns(), volume::claim_name(pod.name(), volume)};
+  Result<void> make_claim(const Object& pod, view::Volume volume) {
+    Key key{pod.ns(), volume::claim_name(pod.name(), volume.raw())};
     ObjectPtr there = claims_.get(key);
     if (!there) {
       auto created = client_.create(kPersistentVolumeClaim, claim_for(pod, volume));
@@ -83,7 +83,7 @@ class EphemeralVolumes : public Controller {
     auto owner = there->controller();
     if (owner && owner->uid == pod.uid()) return {};
     std::string problem = "PVC " + quoted(key.name) + " was not created for the pod (pod is not owner)";
-    recorder_.warning(pod, "FailedBinding", "ephemeral volume " + quoted(get_string(volume, "name")) + ": " + problem);
+    recorder_.warning(pod, "FailedBinding", "ephemeral volume " + quoted(volume.name()) + ": " + problem);
     return {};
   }
 

@@ -29,8 +29,9 @@ std::vector<Key> claims_of_unschedulable(const Object& pod) {
   if (!view.spec().node_name().empty() || is_terminal(view)) return claims;
   auto scheduled = pod_condition(view, "PodScheduled");
   if (!scheduled || scheduled->status() != "False") return claims;
-  for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
-    if (std::string name = volume::claim_name(pod.name(), volume); !name.empty()) claims.push_back({pod.ns(), std::move(name)});
+  for (view::Volume volume : view.spec().volumes())
+    if (std::string name = volume::claim_name(pod.name(), volume.raw()); !name.empty())
+      claims.push_back({pod.ns(), std::move(name)});
   return claims;
 }
 
@@ -217,12 +218,12 @@ class VolumeBinder : public Controller {
   // The message is written only together with a new phase: otherwise another client may have written a more specific one.
   Result<void> show_phase(OwnWrites& own, const Key& key, const Object& object, std::string_view phase,
                           const std::string& message) {
-    if (get_string(object.json(), "status.phase") == phase) return {};
-    json::value status = json::object(get_object(object.json(), "status"));
-    json::object& out = status.get_object();
-    out["phase"] = phase;
-    if (message.empty()) out.erase("message");
-    else out["message"] = message;
+    view::PersistentVolumeStatus before = view::PersistentVolume(object).status();  // a claim has its phase in the same place
+    if (before.phase() == phase) return {};
+    json::object status = before.members();
+    status["phase"] = phase;
+    if (message.empty()) status.erase("message");
+    else status["message"] = message;
     ObjectPtr written = TRY(update_status(client_, object, std::move(status)));
     if (written) own.wrote(key, written->revision());
     return {};

@@ -205,16 +205,14 @@ json::value without_claim(const Object& volume) {
 json::value bound_status(const Object& claim, const Object& volume) {
   view::PersistentVolumeClaim view(claim);
   view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
-  const json::value* present = find(claim.json(), "status");
-  json::value status = present ? *present : json::object();
-  json::object& out = status.as_object();
+  json::object out = view.status().members();
   out["phase"] = "Bound";
-  if (const json::value* modes = find(volume.json(), "spec.accessModes")) out["accessModes"] = *modes;
+  if (spec.has_access_modes()) out["accessModes"] = spec.access_modes().raw();
   // Later the claim's capacity is updated by expansion.
   if (view.status().phase() != "Bound" || view.status().capacity().empty()) out["capacity"] = spec.capacity();
   if (spec.has_volume_attributes_class_name()) out["currentVolumeAttributesClassName"] = spec.volume_attributes_class_name();
   else out.erase("currentVolumeAttributesClassName");
-  return status;
+  return out;
 }
 
 }  // namespace coracle::controller

@@ -27,11 +27,9 @@ bool is_shut_down(view::Pod pod) {
          pod.metadata().deletion_grace_period_seconds() == 0;
 }
 
-bool names_class(const json::value& object, std::string_view name) {
-  for (const char* path : {"spec.volumeAttributesClassName", "status.currentVolumeAttributesClassName",
-                           "status.modifyVolumeStatus.targetVolumeAttributesClassName"})
-    if (get_string(object, path) == name) return true;
-  return false;
+bool claim_names_class(view::PersistentVolumeClaim claim, std::string_view name) {
+  return claim.spec().volume_attributes_class_name() == name || claim.status().current_volume_attributes_class_name() == name ||
+         claim.status().modify_volume_status().target_volume_attributes_class_name() == name;
 }
 
 class StorageProtection : public Controller {
@@ -64,10 +62,9 @@ class StorageProtection : public Controller {
     pods_.on_change([=, this](const Informer::Change& change) {
       bool over = !change.after || is_shut_down(view::Pod(*change.after));
       if (!over) return;
-      const json::value& pod = change.any().json();
       bool has_claims = false;
-      for (const json::value& volume : get_array(pod, "spec.volumes"))
-        if (std::string name = volume::claim_name(change.any().name(), volume); !name.empty()) {
+      for (view::Volume volume : view::Pod(change.any()).spec().volumes())
+        if (std::string name = volume::claim_name(change.any().name(), volume.raw()); !name.empty()) {
           // The event of the claim's deletion may arrive after this one, so the list of users is invalidated anyway.
           if (!std::exchange(has_claims, true))
             lists_.with([&](Lists& lists) { ++lists.ended, lists.by_ns.erase(change.any().ns()); });
@@ -80,12 +77,16 @@ class StorageProtection : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     if (key.name.starts_with(kVolumeKey))
       return release(volumes_.get({"", key.name.substr(kVolumeKey.size())}), kVolumeFinalizer,
-                     [](const Object& volume) { return get_string(volume.json(), "status.phase") == "Bound"; });
+                     [](const Object& volume) { return view::PersistentVolume(volume).status().phase() == "Bound"; });
     if (key.name.starts_with(kClassKey))
       return release(classes_.get({"", key.name.substr(kClassKey.size())}), kClassFinalizer, [&](const Object& one) {
-        auto names = [&](const ObjectPtr& object) { return names_class(object->json(), one.name()); };
         auto claims = claims_.list(), volumes = volumes_.list();
-        return std::any_of(claims.begin(), claims.end(), names) || std::any_of(volumes.begin(), volumes.end(), names);
+        return std::any_of(
+                   claims.begin(), claims.end(),
+                   [&](const ObjectPtr& claim) { return claim_names_class(view::PersistentVolumeClaim(*claim), one.name()); }) ||
+               std::any_of(volumes.begin(), volumes.end(), [&](const ObjectPtr& volume) {
+                 return view::PersistentVolume(*volume).spec().volume_attributes_class_name() == one.name();
+               });
       });
     return release(claims_.get(key), kClaimFinalizer, [&](const Object& claim) { return in_use(claim); });
   }
@@ -135,10 +136,10 @@ class StorageProtection : public Controller {
     for (const ObjectPtr& pod : pods.items) {
       view::Pod view(*pod);
       if (view.spec().node_name().empty()) continue;  // no node starts a pod whose claim is being deleted
-      for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
-        std::string name = volume::claim_name(pod->name(), volume);
+      for (view::Volume volume : view.spec().volumes()) {
+        std::string name = volume::claim_name(pod->name(), volume.raw());
         if (name.empty()) continue;
-        if (!find(volume, "ephemeral")) out->claims.insert(std::move(name));
+        if (!volume.has_ephemeral()) out->claims.insert(std::move(name));
         else if (!is_shut_down(view)) out->own.emplace(std::move(name), pod->uid());
       }
     }
@@ -147,7 +148,7 @@ class StorageProtection : public Controller {
 
   Result<Outcome> protect(const Object& object, std::string_view finalizer) {
     json::object metadata = precondition_metadata(object);
-    json::array all = get_array(object.json(), "metadata.finalizers");
+    json::array all = metadata_of(object).finalizers().raw();
     all.emplace_back(finalizer);
     metadata["finalizers"] = std::move(all);
     json::value patch = {{"metadata", std::move(metadata)}};

@@ -20,13 +20,8 @@ namespace {
 constexpr std::chrono::seconds kDaemonSetBackOffMax{900};  // longest delay before a failed pod is replaced
 
 bool same_to_pods(const Object& before, const Object& after) {
-  const json::value none;
-  auto member = [&](const Object& node, std::string_view path) -> const json::value& {
-    const json::value* found = find(node.json(), path);
-    return found ? *found : none;
-  };
-  return before.uid() == after.uid() && member(before, "metadata.labels") == member(after, "metadata.labels") &&
-         member(before, "spec.taints") == member(after, "spec.taints");
+  return before.uid() == after.uid() && before.labels() == after.labels() &&
+         view::Node(before).spec().taints().raw() == view::Node(after).spec().taints().raw();
 }
 
 class DaemonSetController : public Controller {
@@ -58,7 +53,7 @@ class DaemonSetController : public Controller {
     if (!set || set->deleting()) return Outcome{};  // the garbage collector handles its pods and history
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
     History history = TRY(keep_history(client_, revisions_, *set, kRevisionLabel));
-    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, find(set->json(), "spec.selector"), false));
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, view::DaemonSet(*set).spec().selector().pointer(), false));
     std::string hash(hash_of(*history.revision));
     ObservedDaemonSet observed{.set = set, .hash = hash, .collisions = history.collisions, .nodes = nodes_.list()};
     TRY(unite(*set, history, pods));

@@ -23,8 +23,8 @@ void tolerate(json::object& spec, std::string_view taint, std::string_view effec
   if (!tolerations.is_array()) tolerations.emplace_array();
   json::value wanted{{"key", taint}, {"operator", "Exists"}, {"effect", effect}};
   for (json::value& present : tolerations.get_array()) {
-    bool same = get_string(present, "key") == taint && get_string(present, "effect") == effect &&
-                get_string(present, "operator") == "Exists" && get_string(present, "value").empty();
+    view::Toleration before(present);
+    bool same = before.key() == taint && before.effect() == effect && before.operator_() == "Exists" && before.value().empty();
     if (!same) continue;
     present = std::move(wanted);
     return;
@@ -34,15 +34,14 @@ void tolerate(json::object& spec, std::string_view taint, std::string_view effec
 
 // The part of a pod that is the same for all nodes.
 json::value pod_anywhere(const Object& set) {
-  const json::value* written = find(set.json(), "spec.template");
-  json::value pod = pod_from_template(set, written ? *written : json::value());
+  json::value pod = pod_from_template(set, view::DaemonSet(set).spec().template_().raw());
   json::object& spec = object_at(pod, "spec");
   tolerate(spec, "node.kubernetes.io/not-ready", "NoExecute");
   tolerate(spec, "node.kubernetes.io/unreachable", "NoExecute");
   for (std::string_view taint : {"node.kubernetes.io/disk-pressure", "node.kubernetes.io/memory-pressure",
                                  "node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable"})
     tolerate(spec, taint, "NoSchedule");
-  if (get_bool(pod, "spec.hostNetwork")) tolerate(spec, "node.kubernetes.io/network-unavailable", "NoSchedule");
+  if (view::Pod(pod).spec().host_network()) tolerate(spec, "node.kubernetes.io/network-unavailable", "NoSchedule");
   return pod;
 }
 
@@ -90,7 +89,7 @@ bool counts_before(const ObjectPtr& a, const ObjectPtr& b) {
 class DaemonSetPlanner {
  public:
   DaemonSetPlanner(const ObservedDaemonSet& observed, WallTime now)
-      : observed_(observed), set_(*observed.set), now_(now), min_ready_(get_int(set_.json(), "spec.minReadySeconds")) {
+      : observed_(observed), set_(*observed.set), now_(now), min_ready_(view::DaemonSet(set_).spec().min_ready_seconds()) {
     json::value pod = pod_anywhere(set_);
     for (const ObjectPtr& node : observed.nodes) {
       Place& place = places_[node->name()];
@@ -104,11 +103,11 @@ class DaemonSetPlanner {
       if (!name.empty() && !ended) places_[name].pods.push_back(each);
     }
     for (auto& [name, place] : places_) std::sort(place.pods.begin(), place.pods.end(), counts_before);
-    const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
-    rolls_ = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate" && rolling;
+    view::DaemonSetUpdateStrategy strategy = view::DaemonSet(set_).spec().update_strategy();
+    rolls_ = strategy.type() == "RollingUpdate" && strategy.has_rolling_update();
     if (!rolls_) return;
-    max_unavailable_ = scaled(find(*rolling, "maxUnavailable"), desired_, true);
-    max_surge_ = scaled(find(*rolling, "maxSurge"), desired_, true);
+    max_unavailable_ = scaled(strategy.rolling_update().max_unavailable(), desired_, true);
+    max_surge_ = scaled(strategy.rolling_update().max_surge(), desired_, true);
     if (max_unavailable_ == 0 && max_surge_ == 0) max_unavailable_ = 1;  // otherwise an update could never proceed
   }
 
@@ -281,12 +280,12 @@ class DaemonSetPlanner {
       available_pods += available(pod);
       updated_pods += updated(pod);
     }
-    json::object status = get_object(set_.json(), "status");
+    json::object status = view::DaemonSet(set_).status().members();
     status["currentNumberScheduled"] = current;
     status["numberMisscheduled"] = misplaced;
     status["desiredNumberScheduled"] = desired_;
     status["numberReady"] = ready;
-    status["observedGeneration"] = get_int(set_.json(), "metadata.generation");
+    status["observedGeneration"] = view::DaemonSet(set_).metadata().generation();
     set_count(status, "updatedNumberScheduled", updated_pods);
     set_count(status, "numberAvailable", available_pods);
     set_count(status, "numberUnavailable", desired_ - available_pods);

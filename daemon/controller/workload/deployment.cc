@@ -35,9 +35,8 @@ class DeploymentController : public Controller {
         own_.forget(change.before->key()), elapsed_.forget(change.before->uid()), selectors_.forget(change.before->key());
       enqueue.now(change.any().key());
     });
-    sets_.on_change([=, this](const Informer::Change& change) {
-      enqueue_owners(change, kDeployment, deployments_, enqueue, selectors_);
-    });
+    sets_.on_change(
+        [=, this](const Informer::Change& change) { enqueue_owners(change, kDeployment, deployments_, enqueue, selectors_); });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
       bool ended = !change.after || (change.before && is_terminal(view::Pod(*change.after)));
       if (ended) name_grandparent(change.any(), enqueue);
@@ -48,7 +47,7 @@ class DeploymentController : public Controller {
     ObjectPtr deployment = deployments_.get(key);
     if (!deployment) return Outcome{};
     if (!own_.shown(key, sets_)) return Outcome{OwnWrites::kLookAgain};
-    const json::value* selector = find(deployment->json(), "spec.selector");
+    const json::value* selector = view::Deployment(*deployment).spec().selector().pointer();
     ObservedDeployment observed{deployment, {}, false};
     observed.since = [&](WallTime moment) { return elapsed_.since(deployment->uid(), "progress", moment); };
     observed.sets = TRY(claim(client_, sets_, *deployment, selector, false));
@@ -72,10 +71,10 @@ class DeploymentController : public Controller {
   }
 
   bool old_pods_run(const ObservedDeployment& observed) const {
-    if (view::Deployment(*observed.deployment).spec().strategy().type() != "Recreate") return false;
-    const json::value* wanted = find(observed.deployment->json(), "spec.template");
+    view::DeploymentSpec spec = view::Deployment(*observed.deployment).spec();
+    if (spec.strategy().type() != "Recreate") return false;
     for (const ObjectPtr& set : observed.sets) {
-      if (same_template(*find(set->json(), "spec.template"), *wanted)) continue;
+      if (same_template(view::ReplicaSet(*set).spec().template_().raw(), spec.template_().raw())) continue;
       for (const ObjectPtr& pod : controlled_by(pods_, *set))
         if (!is_terminal(view::Pod(*pod))) return true;
     }
@@ -99,7 +98,7 @@ class DeploymentController : public Controller {
       return {};
     }
     if (created.error().code() == Code::already_exists) return resolve_taken_name(deployment, step);
-    std::string message = "Failed to create new replica set \"" + std::string(get_string(step.body, "metadata.name")) +
+    std::string message = "Failed to create new replica set \"" + std::string(view::ReplicaSet(step.body).metadata().name()) +
                           "\": " + created.error().text();
     recorder_.warning(deployment, "ReplicaSetCreateError", message);
     if (view::Deployment(deployment).spec().has_progress_deadline_seconds()) {
@@ -111,11 +110,12 @@ class DeploymentController : public Controller {
   // Either the set is controlled by this Deployment and the cache was old, or another template has the same hash: then the
   // collision count is increased, so that the next name differs.
   Result<void> resolve_taken_name(const Object& deployment, const DeploymentStep& step) {
-    Key key{deployment.ns(), std::string(get_string(step.body, "metadata.name"))};
+    Key key{deployment.ns(), std::string(view::ReplicaSet(step.body).metadata().name())};
     ObjectPtr there = TRY(client_.get(kReplicaSet, key));
     auto owner = there->controller();
     bool ours = owner && owner->uid == deployment.uid();
-    if (ours && same_template(*find(there->json(), "spec.template"), *find(deployment.json(), "spec.template"))) {
+    if (ours &&
+        same_template(view::ReplicaSet(*there).spec().template_().raw(), view::Deployment(deployment).spec().template_().raw())) {
       own_.wrote(deployment.key(), there->revision());
       return {};
     }
@@ -155,7 +155,7 @@ class DeploymentController : public Controller {
   Result<void> write_status_unless_annotated(const Object& deployment, DeploymentPlan&& plan) {
     bool annotated = !plan.revision.empty() && deployment.annotation(kRevisionAnnotation) != plan.revision;
     if (!annotated) return write_status(client_, deployment, std::move(plan.status));
-    json::value before = get_object(deployment.json(), "status"), after = std::move(plan.status);
+    json::value before = view::Deployment(deployment).status().members(), after = std::move(plan.status);
     json::value patch = {{"status", make_merge_patch(before, after)}};  // counts that are zero now are removed
     TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch, {.subresource = "status"}).wrap("write status"));
     return {};

@@ -12,15 +12,20 @@ namespace {
 
 // ---- reading sets ----
 
-int64_t spec_replicas(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
-int64_t status_count(const Object& set, const std::string& name) { return get_int(set.json(), "status." + name); }
+using SetStatus = view::ReplicaSetStatus;
+using CountInStatus = int64_t (SetStatus::*)() const;
+
+int64_t spec_replicas(const Object& set) { return view::ReplicaSet(set).spec().replicas_or(1); }
+int64_t status_count(const Object& set, CountInStatus count) { return (view::ReplicaSet(set).status().*count)(); }
 std::string_view created(const Object& object) { return view::ReplicaSet(object).metadata().creation_timestamp(); }
 // Whether the status is for the present spec.
 bool has_observed(const Object& set) {
   return view::ReplicaSet(set).metadata().generation() <= view::ReplicaSet(set).status().observed_generation();
 }
 // The status of a set that was just scaled down still counts pods that are about to be deleted.
-int64_t available_replicas(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
+int64_t available_replicas(const Object& set) {
+  return std::min(status_count(set, &SetStatus::available_replicas), spec_replicas(set));
+}
 int64_t revision_of(const Object& set) { return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0); }
 std::optional<int64_t> number_annotation(const Object& set, std::string_view name) {
   return parse_number<int64_t>(set.annotation(name));
@@ -33,8 +38,8 @@ int64_t sum(const std::vector<ObjectPtr>& sets, Count count) {
   return std::accumulate(sets.begin(), sets.end(), int64_t(0),
                          [&](int64_t all, const ObjectPtr& set) { return all + count(*set); });
 }
-int64_t sum_status(const std::vector<ObjectPtr>& sets, const std::string& name) {
-  return sum(sets, [&](const Object& set) { return status_count(set, name); });
+int64_t sum_status(const std::vector<ObjectPtr>& sets, CountInStatus in_status) {
+  return sum(sets, [&](const Object& set) { return status_count(set, in_status); });
 }
 
 // Whether an annotation concerns the Deployment itself and is not copied to its new set.
@@ -52,11 +57,11 @@ class DeploymentPlanner {
  public:
   DeploymentPlanner(const ObservedDeployment& observed, WallTime now)
       : object_(*observed.deployment), deployment_(object_), observed_(observed), now_(now), all_(observed.sets) {
-    replicas_ = get_int(object_.json(), "spec.replicas", 1);
+    replicas_ = deployment_.spec().replicas_or(1);
     rolling_ = deployment_.spec().strategy().type() != "Recreate";
     std::sort(all_.begin(), all_.end(), older);
     for (const ObjectPtr& set : all_) {
-      bool is_new = !new_ && same_template(template_of(*set), template_of(object_));
+      bool is_new = !new_ && same_template(view::ReplicaSet(*set).spec().template_().raw(), wanted_template());
       if (is_new) new_ = set;  // the oldest one, if several match
       else old_.push_back(set);
     }
@@ -64,7 +69,7 @@ class DeploymentPlanner {
   }
 
   DeploymentPlan plan() {
-    conditions_ = get_array(object_.json(), "status.conditions");
+    conditions_ = deployment_.status().conditions().raw();
     if (object_.deleting()) {
       plan_.status = status(false);
     } else if (pausing()) {
@@ -73,14 +78,17 @@ class DeploymentPlanner {
       plan_.status = status(false);
     } else {
       bool done = rolling_ ? roll() : recreate();
-      if (done && complete(status_counts())) clean_up();
+      if (done) {
+        const json::object counts = status_counts();
+        if (complete(view::DeploymentStatus(counts))) clean_up();
+      }
       plan_.status = status(true);
     }
     return std::move(plan_);
   }
 
  private:
-  static const json::value& template_of(const Object& object) { return *find(object.json(), "spec.template"); }
+  const json::value& wanted_template() const { return deployment_.spec().template_().raw(); }
 
   void resolve_fences() {
     if (!rolling_) return;
@@ -107,9 +115,9 @@ class DeploymentPlanner {
 
   json::object annotations_for(const ObjectPtr& set, bool with_own, const std::string& revision) const {
     json::object out;
-    if (set) out = get_object(set->json(), "metadata.annotations");
+    if (set) out = view::ReplicaSet(*set).metadata().annotations();
     if (with_own)
-      for (const auto& [key, value] : get_object(object_.json(), "metadata.annotations"))
+      for (const auto& [key, value] : deployment_.metadata().annotations())
         if (!is_about_deployment(key)) out[key] = value;
     if (!revision.empty()) {
       std::string_view before = set ? set->annotation(kRevisionAnnotation) : "";
@@ -133,7 +141,7 @@ class DeploymentPlanner {
   }
 
   bool update(const ObjectPtr& set, json::value body) {
-    int64_t from = spec_replicas(*set), to = get_int(body, "spec.replicas", 1);
+    int64_t from = spec_replicas(*set), to = view::ReplicaSet(body).spec().replicas_or(1);
     if (body != set->json()) plan_.steps.push_back({DeploymentStep::What::update, set, std::move(body), from, to});
     return from != to;
   }
@@ -156,10 +164,10 @@ class DeploymentPlanner {
 
   void create_new() {
     int64_t collisions = deployment_.status().collision_count();
-    std::string hash = template_hash(template_of(object_), collisions);
-    json::value pod_template = template_of(object_);
+    std::string hash = template_hash(wanted_template(), collisions);
+    json::value pod_template = wanted_template();
     object_at(pod_template, "metadata.labels")[kHashLabel] = hash;
-    json::value selector = *find(object_.json(), "spec.selector");
+    json::value selector = deployment_.spec().selector().raw();
     object_at(selector, "matchLabels")[kHashLabel] = hash;
     std::string revision = new_revision();
     json::object spec{{"replicas", new_size()}, {"selector", std::move(selector)}};
@@ -170,7 +178,7 @@ class DeploymentPlanner {
                         {"metadata",
                          {{"name", object_.name() + "-" + hash},
                           {"namespace", object_.ns()},
-                          {"labels", *find(pod_template, "metadata.labels")},
+                          {"labels", view::PodTemplateSpec(pod_template).metadata().labels()},
                           {"annotations", annotations_for(nullptr, true, revision)},
                           {"ownerReferences", json::array{controller_reference(object_)}}}},
                         {"spec", std::move(spec)}};
@@ -267,7 +275,7 @@ class DeploymentPlanner {
 
   bool new_saturated() const {
     return new_ && spec_replicas(*new_) == replicas_ && number_annotation(*new_, kDesiredAnnotation) == replicas_ &&
-           status_count(*new_, "availableReplicas") == replicas_;
+           status_count(*new_, &SetStatus::available_replicas) == replicas_;
   }
 
   void scale_in_proportion(std::vector<ObjectPtr> active) {
@@ -303,8 +311,7 @@ class DeploymentPlanner {
   }
 
   void clean_up() {
-    const json::value* limit_json = find(object_.json(), "spec.revisionHistoryLimit");
-    int64_t limit = limit_json && limit_json->is_int64() ? limit_json->get_int64() : 10;
+    int64_t limit = deployment_.spec().revision_history_limit_or(10);
     std::vector<ObjectPtr> history;
     for (const ObjectPtr& set : old_)
       if (!set->deleting()) history.push_back(set);
@@ -312,7 +319,7 @@ class DeploymentPlanner {
                      [](const ObjectPtr& a, const ObjectPtr& b) { return revision_of(*a) < revision_of(*b); });
     for (int64_t i = 0; i < int64_t(history.size()) - limit; ++i) {
       const ObjectPtr& set = history[size_t(i)];
-      if (spec_replicas(*set) == 0 && status_count(*set, "replicas") == 0 && has_observed(*set))
+      if (spec_replicas(*set) == 0 && status_count(*set, &SetStatus::replicas) == 0 && has_observed(*set))
         plan_.steps.push_back({DeploymentStep::What::remove, set, {}, 0, 0});
     }
   }
@@ -320,51 +327,46 @@ class DeploymentPlanner {
   // ---- status ----
 
   json::object status_counts() const {
-    json::object status;
-    if (const json::object* present = deployment_.status().raw().if_object()) status = *present;
-    int64_t available = sum_status(all_, "availableReplicas");
+    json::object status = deployment_.status().members();
+    int64_t available = sum_status(all_, &SetStatus::available_replicas);
     set_count(status, "observedGeneration", deployment_.metadata().generation());
-    set_count(status, "replicas", sum_status(all_, "replicas"));
-    set_count(status, "updatedReplicas", new_ ? status_count(*new_, "replicas") : 0);
-    set_count(status, "readyReplicas", sum_status(all_, "readyReplicas"));
+    set_count(status, "replicas", sum_status(all_, &SetStatus::replicas));
+    set_count(status, "updatedReplicas", new_ ? status_count(*new_, &SetStatus::replicas) : 0);
+    set_count(status, "readyReplicas", sum_status(all_, &SetStatus::ready_replicas));
     set_count(status, "availableReplicas", available);
     set_count(status, "unavailableReplicas", std::max<int64_t>(sum(all_, spec_replicas) - available, 0));
-    int64_t terminating = sum_status(all_, "terminatingReplicas");
+    int64_t terminating = sum_status(all_, &SetStatus::terminating_replicas);
     if (terminating || status.contains("terminatingReplicas")) status["terminatingReplicas"] = terminating;
     return status;
   }
 
-  bool complete(const json::object& status) const {
-    return count_of(status, "updatedReplicas") == replicas_ && count_of(status, "replicas") == replicas_ &&
-           count_of(status, "availableReplicas") == replicas_;
-  }
-  static int64_t count_of(const json::object& status, std::string_view name) {
-    const json::value* found = status.if_contains(name);
-    return found && found->is_int64() ? found->get_int64() : 0;
+  bool complete(view::DeploymentStatus status) const {
+    return status.updated_replicas() == replicas_ && status.replicas() == replicas_ && status.available_replicas() == replicas_;
   }
 
   void set(std::string_view type, std::string_view state, std::string_view reason, std::string message) {
-    const json::value* present = find_condition(conditions_, type);
-    if (present && get_string(*present, "status") == state && get_string(*present, "reason") == reason) return;
+    view::DeploymentCondition present(find_condition(conditions_, type));
+    if (present && present.status() == state && present.reason() == reason) return;
     set_condition(conditions_, {std::string(type), std::string(state), std::string(reason), std::move(message)}, now_, true);
   }
 
   json::value status(bool rolling_out) {
     json::object status = status_counts();
-    bool enough = count_of(status, "availableReplicas") >= replicas_ - max_unavailable_;
+    view::DeploymentStatus counts(status);
+    bool enough = counts.available_replicas() >= replicas_ - max_unavailable_;
     if (enough) set("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.");
     else set("Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
     if (!deadline()) drop_condition(conditions_, "Progressing");
-    else if (!object_.deleting()) progress(status, rolling_out);
+    else if (!object_.deleting()) progress(counts, rolling_out);
     copy_failure();
     status["conditions"] = conditions_;
     return status;
   }
 
   std::optional<std::chrono::seconds> deadline() const {
-    const json::value* seconds = find(object_.json(), "spec.progressDeadlineSeconds");
-    if (!seconds || !seconds->is_int64() || seconds->get_int64() >= 2147483647) return std::nullopt;
-    return bounded_seconds(seconds->get_int64());
+    view::DeploymentSpec spec = deployment_.spec();
+    if (!spec.has_progress_deadline_seconds() || spec.progress_deadline_seconds() >= 2147483647) return std::nullopt;
+    return bounded_seconds(spec.progress_deadline_seconds());
   }
 
   std::string set_name() const {
@@ -373,9 +375,9 @@ class DeploymentPlanner {
     return "Deployment " + coracle::quoted(object_.name());
   }
 
-  void progress(const json::object& status, bool rolling_out) {
-    const json::value* present = find_condition(conditions_, "Progressing");
-    std::string reason(present ? get_string(*present, "reason") : "");
+  void progress(view::DeploymentStatus status, bool rolling_out) {
+    view::DeploymentCondition present(find_condition(conditions_, "Progressing"));
+    std::string reason(present.reason());
     if (reason == "ProgressDeadlineExceeded" && !rolling_out) return;  // pausing does not hide a failure to progress
     if (deployment_.spec().paused()) return set("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused");
     if (reason == "DeploymentPaused") return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
@@ -384,7 +386,7 @@ class DeploymentPlanner {
       return set("Progressing", "True", "NewReplicaSetCreated", "Created new replica set " + coracle::quoted(created_name_));
     if (!present && new_)
       set("Progressing", "True", "FoundNewReplicaSet", "Found new replica set " + coracle::quoted(new_->name()));
-    bool settled = count_of(status, "replicas") == count_of(status, "updatedReplicas") && reason == "NewReplicaSetAvailable";
+    bool settled = status.replicas() == status.updated_replicas() && reason == "NewReplicaSetAvailable";
     if (settled) return;
     if (complete(status)) {
       set("Progressing", "True", "NewReplicaSetAvailable", set_name() + " has successfully progressed.");
@@ -399,27 +401,24 @@ class DeploymentPlanner {
     }
   }
 
-  bool progressed(const json::object& status) const {
-    json::object before;
-    if (const json::object* present = deployment_.status().raw().if_object()) before = *present;
-    auto rose = [&](std::string_view name) { return count_of(status, name) > count_of(before, name); };
-    int64_t old_now = count_of(status, "replicas") - count_of(status, "updatedReplicas");
-    int64_t old_before = count_of(before, "replicas") - count_of(before, "updatedReplicas");
-    return rose("updatedReplicas") || rose("readyReplicas") || rose("availableReplicas") || old_now < old_before;
+  bool progressed(view::DeploymentStatus status) const {
+    view::DeploymentStatus before = deployment_.status();
+    int64_t old_now = status.replicas() - status.updated_replicas(), old_before = before.replicas() - before.updated_replicas();
+    return status.updated_replicas() > before.updated_replicas() || status.ready_replicas() > before.ready_replicas() ||
+           status.available_replicas() > before.available_replicas() || old_now < old_before;
   }
 
   // The time until the progress deadline; negative if it is over.
   std::optional<std::chrono::nanoseconds> time_left() const {
-    const json::value* present = find_condition(conditions_, "Progressing");
+    view::DeploymentCondition present(find_condition(conditions_, "Progressing"));
     if (!present || !deadline()) return std::nullopt;
-    auto moment = parse_time(get_string(*present, "lastUpdateTime"));
+    auto moment = parse_time(present.last_update_time());
     if (!moment) return std::nullopt;
     return *deadline() - (observed_.since ? observed_.since(*moment) : now_ - *moment);
   }
 
   bool timed_out() const {
-    const json::value* present = find_condition(conditions_, "Progressing");
-    std::string_view reason = present ? get_string(*present, "reason") : "";
+    std::string_view reason = view::DeploymentCondition(find_condition(conditions_, "Progressing")).reason();
     if (reason == "ProgressDeadlineExceeded") return true;
     if (reason == "NewReplicaSetAvailable") return false;
     auto left = time_left();
@@ -435,10 +434,9 @@ class DeploymentPlanner {
   void copy_failure() {
     for (const ObjectPtr& set : all_) {
       if (set != new_ && new_) continue;
-      const json::value* failure = find_condition(set->json(), "ReplicaFailure");
+      view::ReplicaSetCondition failure(find_condition(set->json(), "ReplicaFailure"));
       if (!failure) continue;
-      return this->set("ReplicaFailure", get_string(*failure, "status"), get_string(*failure, "reason"),
-                       std::string(get_string(*failure, "message")));
+      return this->set("ReplicaFailure", failure.status(), failure.reason(), std::string(failure.message()));
     }
     drop_condition(conditions_, "ReplicaFailure");
   }
@@ -490,21 +488,20 @@ DeploymentPlan plan_deployment(const ObservedDeployment& observed, WallTime now)
 }
 
 json::value status_after_collision(const Object& deployment) {
-  json::value body = deployment.json();
-  json::value& status = make(body, "status");
-  int64_t count = get_int(status, "collisionCount");
-  make(status, "collisionCount") = count + 1;
+  view::DeploymentStatus before = view::Deployment(deployment).status();
+  json::object status = before.members();
+  status["collisionCount"] = before.collision_count() + 1;
   return status;
 }
 
 json::value status_after_refusal(const Object& deployment, const std::string& message, WallTime now) {
-  json::value body = deployment.json();
-  json::value& status = make(body, "status");
-  json::array conditions = get_array(status, "conditions");
-  const json::value* present = find_condition(conditions, "Progressing");
-  if (!present || get_string(*present, "reason") != "ReplicaSetCreateError" || get_string(*present, "message") != message)
+  view::DeploymentStatus before = view::Deployment(deployment).status();
+  json::object status = before.members();
+  json::array conditions = before.conditions().raw();
+  view::DeploymentCondition present(find_condition(conditions, "Progressing"));
+  if (present.reason() != "ReplicaSetCreateError" || present.message() != message)
     set_condition(conditions, {"Progressing", "False", "ReplicaSetCreateError", message}, now, true);
-  make(status, "conditions") = std::move(conditions);
+  status["conditions"] = std::move(conditions);
   return status;
 }
 

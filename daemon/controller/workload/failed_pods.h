@@ -13,7 +13,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
-#include "store/object/object.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::controller {
 
@@ -47,9 +47,7 @@ class FailedPods {  // thread-safe
 
  private:
   using Spot = std::tuple<std::string, int64_t, std::string>;  // set, generation, place
-  static Spot spot_of(const Object& set, const std::string& place) {
-    return {set.uid(), get_int(set.json(), "metadata.generation"), place};
-  }
+  static Spot spot_of(const Object& set, const std::string& place) { return {set.uid(), metadata_of(set).generation(), place}; }
   static constexpr std::chrono::seconds kNone{0}, kFirst{1};
   struct Try {
     std::chrono::seconds pause = kNone;

@@ -12,6 +12,9 @@ namespace {
 constexpr int kCollisionsMax = 16;      // names tried per sync
 constexpr size_t kOwnersNameMax = 223;  // of the owner's name in a revision's name
 
+// A StatefulSet or a DaemonSet: what is read of them here has the same names in both.
+view::StatefulSet view_of_set(const Object& set) { return view::StatefulSet(set); }
+
 // With the members of all objects sorted, as Go encodes a map.
 json::value with_sorted_members(const json::value& value) {
   if (const json::array* array = value.if_array()) {
@@ -30,13 +33,13 @@ json::value with_sorted_members(const json::value& value) {
 }
 
 bool has_data(const Object& revision, const json::value& data) {
-  const json::value* present = find(revision.json(), "data");
+  const json::value* present = view::ControllerRevision(revision).data();
   return present && *present == data;
 }
 
 bool is_older_revision(const ObjectPtr& a, const ObjectPtr& b) {
   auto key = [](const Object& revision) {
-    return std::tuple(number_of(revision), get_string(revision.json(), "metadata.creationTimestamp"),
+    return std::tuple(number_of(revision), view::ControllerRevision(revision).metadata().creation_timestamp(),
                       std::string_view(revision.name()));
   };
   return key(*a) < key(*b);
@@ -50,20 +53,18 @@ Result<ObjectPtr> number_anew(Client& client, const Object& revision, int64_t nu
 }  // namespace
 
 json::value revision_data(const Object& set) {
-  const json::value* written = find(set.json(), "spec.template");
-  json::value pod_template = written ? *written : json::value(json::object_kind);
-  pod_template.get_object()["$patch"] = "replace";
+  json::object pod_template = view_of_set(set).spec().template_().members();
+  pod_template["$patch"] = "replace";
   return with_sorted_members({{"spec", {{"template", std::move(pod_template)}}}});
 }
 
 json::value template_of(const Object& revision) {
-  const json::value* kept = find(revision.json(), "data.spec.template");
-  json::value pod_template = kept && kept->is_object() ? *kept : json::value(json::object_kind);
-  pod_template.get_object().erase("$patch");
+  json::object pod_template = view::StatefulSet(view::ControllerRevision(revision).data()).spec().template_().members();
+  pod_template.erase("$patch");
   return pod_template;
 }
 
-int64_t number_of(const Object& revision) { return get_int(revision.json(), "revision"); }
+int64_t number_of(const Object& revision) { return view::ControllerRevision(revision).revision(); }
 
 HistoryPlan plan_history(const Object& set, const std::vector<ObjectPtr>& revisions) {
   json::value data = revision_data(set);
@@ -83,11 +84,12 @@ json::value new_revision(const Object& set, std::string_view hash_label, int64_t
   json::value data = revision_data(set);
   // The kind is included, because a StatefulSet and a DaemonSet may have the same name.
   std::string hash = name_hash(std::string(set.kind().kind) + to_text(data), collisions);
-  json::object labels = get_object(set.json(), "spec.template.metadata.labels");
+  json::object labels = view_of_set(set).spec().template_().metadata().labels();
   labels[hash_label] = hash;
   json::object metadata{
       {"name", set.name().substr(0, kOwnersNameMax) + "-" + hash}, {"namespace", set.ns()}, {"labels", std::move(labels)}};
-  if (const json::value* annotations = find(set.json(), "metadata.annotations")) metadata["annotations"] = *annotations;
+  view::ObjectMeta of_set = view_of_set(set).metadata();
+  if (of_set.has_annotations()) metadata["annotations"] = of_set.annotations();
   metadata["ownerReferences"] = json::array{controller_reference(set)};
   return {{"apiVersion", kControllerRevision.api_version()},
           {"kind", kControllerRevision.kind},
@@ -98,7 +100,7 @@ json::value new_revision(const Object& set, std::string_view hash_label, int64_t
 
 std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectPtr>& old,
                                     const std::function<bool(const Object&)>& in_use) {
-  int64_t limit = get_int(set.json(), "spec.revisionHistoryLimit", 10);
+  int64_t limit = view_of_set(set).spec().revision_history_limit_or(10);
   if (limit < 0) return {};
   std::vector<ObjectPtr> out;
   for (const ObjectPtr& revision : old) {
@@ -127,9 +129,9 @@ void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, 
 }
 
 Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, std::string_view hash_label) {
-  std::vector<ObjectPtr> present = TRY(claim(client, revisions, set, find(set.json(), "spec.selector"), false));
+  std::vector<ObjectPtr> present = TRY(claim(client, revisions, set, view_of_set(set).spec().selector().pointer(), false));
   HistoryPlan plan = plan_history(set, present);
-  History history{plan.revision, std::move(plan.same), std::move(plan.others), get_int(set.json(), "status.collisionCount")};
+  History history{plan.revision, std::move(plan.same), std::move(plan.others), view_of_set(set).status().collision_count()};
   if (history.revision) {
     if (number_of(*history.revision) == plan.number) return history;
     history.revision = TRY(number_anew(client, *history.revision, plan.number));
@@ -139,9 +141,10 @@ Result<History> keep_history(Client& client, const Informer& revisions, const Ob
     json::value body = new_revision(set, hash_label, plan.number, history.collisions);
     auto created = client.create(kControllerRevision, body);
     if (!created && created.error().code() != Code::already_exists) return created.take_error().wrap("create revision");
-    if (!created) created = client.get(kControllerRevision, {set.ns(), std::string(get_string(body, "metadata.name"))});
+    view::ControllerRevision wanted(body);
+    if (!created) created = client.get(kControllerRevision, {set.ns(), std::string(wanted.metadata().name())});
     ObjectPtr there = TRY(std::move(created));
-    if (!has_data(*there, *find(body, "data"))) continue;
+    if (!has_data(*there, *wanted.data())) continue;
     history.revision = std::move(there);  // just created, or the cache was late
     return history;
   }

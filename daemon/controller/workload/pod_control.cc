@@ -16,11 +16,13 @@ bool namespace_terminating(const Error& error) {
 
 json::value pod_from_template(const Object& owner, const json::value& pod_template) {
   json::object metadata{{"generateName", owner.name() + "-"}, {"namespace", owner.ns()}};
-  for (const char* copied : {"labels", "annotations", "finalizers"})
-    if (const json::value* value = find_keys(pod_template, {"metadata", copied})) metadata[copied] = *value;
+  view::PodTemplateSpec written(pod_template);
+  if (written.metadata().has_labels()) metadata["labels"] = written.metadata().labels();
+  if (written.metadata().has_annotations()) metadata["annotations"] = written.metadata().annotations();
+  if (written.metadata().has_finalizers()) metadata["finalizers"] = written.metadata().finalizers().raw();
   metadata["ownerReferences"] = json::array{controller_reference(owner)};
   json::object pod{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}};
-  if (const json::value* spec = find(pod_template, "spec")) pod["spec"] = *spec;
+  if (const json::value* spec = written.spec().pointer()) pod["spec"] = *spec;
   return pod;
 }
 
@@ -66,8 +68,7 @@ void enqueue_owners(const Informer::Change& change, const Kind& kind, const Info
 }
 
 json::value label_selector_of(const Object& owner) {
-  const json::value* written = find(owner.json(), "spec.selector");
-  return written ? *written : json::value();
+  return view::ReplicaSet(owner).spec().selector().raw();  // it has this place in all of the owners' kinds
 }
 
 std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,

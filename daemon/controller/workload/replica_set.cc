@@ -88,7 +88,7 @@ ReplicaSetPlan plan_replica_set(int64_t replicas, std::vector<ObjectPtr> active,
 json::value replica_set_status(const Object& object, const std::vector<ObjectPtr>& active, size_t terminating,
                                const Failure& failure, WallTime now) {
   view::ReplicaSet set(object);
-  LabelSelector full = LabelSelector::from_map(get_object(object.json(), "spec.template.metadata.labels"));
+  LabelSelector full = LabelSelector::from_map(set.spec().template_().metadata().labels());
   std::chrono::seconds min_ready = bounded_seconds(set.spec().min_ready_seconds());
   int64_t labeled = 0, ready = 0, available = 0;
   for (const ObjectPtr& pod : active) {
@@ -96,15 +96,14 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
     ready += is_ready(view::Pod(*pod));
     available += pod_available(view::Pod(*pod), min_ready, now);
   }
-  json::object status;
-  if (const json::object* present = set.status().raw().if_object()) status = *present;
+  json::object status = set.status().members();
   status["replicas"] = int64_t(active.size());
   set_count(status, "fullyLabeledReplicas", labeled);
   set_count(status, "readyReplicas", ready);
   set_count(status, "availableReplicas", available);
   if (terminating || status.contains("terminatingReplicas")) status["terminatingReplicas"] = int64_t(terminating);
   status["observedGeneration"] = set.metadata().generation();
-  json::array conditions = get_array(status, "conditions");
+  json::array conditions = set.status().conditions().raw();
   if (failure.message.empty()) drop_condition(conditions, "ReplicaFailure");
   else if (!find_condition(conditions, "ReplicaFailure"))
     set_condition(conditions, {"ReplicaFailure", "True", failure.reason, failure.message}, now);
@@ -148,9 +147,8 @@ class ReplicaSetController : public Controller {
       if (!change.after) forget(*change.before);
       enqueue.now(change.any().key());
     });
-    pods_.on_change([=, this](const Informer::Change& change) {
-      enqueue_owners(change, flavour_.kind, sets_, enqueue, selectors_);
-    });
+    pods_.on_change(
+        [=, this](const Informer::Change& change) { enqueue_owners(change, flavour_.kind, sets_, enqueue, selectors_); });
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -192,7 +190,7 @@ class ReplicaSetController : public Controller {
   // `again` is reduced if pods wait for their back-off.
   Result<void> manage(const Object& set, const std::vector<ObjectPtr>& active, Failure& failure,
                       std::optional<std::chrono::nanoseconds>& again) {
-    ReplicaSetPlan plan = plan_replica_set(get_int(set.json(), "spec.replicas", 1), active, siblings(set, active));
+    ReplicaSetPlan plan = plan_replica_set(view::ReplicaSet(set).spec().replicas_or(1), active, siblings(set, active));
     std::set<std::string> ended = ended_pods(set);
     int64_t successors = std::min(plan.create, count_without_successor(set, ended));
     std::optional<std::chrono::nanoseconds> wait;

@@ -51,7 +51,7 @@ class StatefulSetController : public Controller {
     ObjectPtr set = sets_.get(key);
     if (!set) return Outcome{};
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
-    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, find(set->json(), "spec.selector"), false,
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, view::StatefulSet(*set).spec().selector().pointer(), false,
                                             [&](const Object& pod) { return ordinal_of(*set, pod.name()).has_value(); }));
     if (set->deleting()) {
       TRY(write_status(client_, *set, ending_stateful_set_status(*set, pods, clock_.now())));
@@ -83,9 +83,10 @@ class StatefulSetController : public Controller {
     ObservedStatefulSet observed;
     observed.set = set;
     observed.current = observed.update = history.revision;
+    std::string_view current = view::StatefulSet(*set).status().current_revision();
     for (const auto& revisions : {history.others, history.same})
       for (const ObjectPtr& revision : revisions)
-        if (revision->name() == get_string(set->json(), "status.currentRevision")) observed.current = revision;
+        if (revision->name() == current) observed.current = revision;
     observed.collisions = history.collisions;
     observed.removed = own_.removed_among(set->key(), pods);
     observed.pods = std::move(pods);
@@ -126,7 +127,7 @@ class StatefulSetController : public Controller {
 
   Result<void> create_claim(const Object& set, const StatefulSetStep& step) {
     auto created = client_.create(kPersistentVolumeClaim, step.body);
-    std::string claim(get_string(step.body, "metadata.name"));
+    std::string claim(view::PersistentVolumeClaim(step.body).metadata().name());
     if (created) {
       recorder_.normal(set, "SuccessfulCreate",
                        "create Claim " + claim + " Pod " + step.pod + " in StatefulSet " + set.name() + " success");

@@ -22,8 +22,9 @@ bool pending(const Object& pod) {
   return phase.empty() || phase == "Pending";
 }
 
-int64_t replicas_of(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
-std::chrono::seconds min_ready_of(const Object& set) { return bounded_seconds(get_int(set.json(), "spec.minReadySeconds")); }
+std::chrono::seconds min_ready_of(const Object& set) {
+  return bounded_seconds(view::StatefulSet(set).spec().min_ready_seconds());
+}
 
 // ---- status ----
 
@@ -32,8 +33,8 @@ struct Counts {
 };
 
 json::object status_with(const Object& set, const Counts& counts) {
-  json::object status = get_object(set.json(), "status");
-  status["observedGeneration"] = get_int(set.json(), "metadata.generation");
+  json::object status = view::StatefulSet(set).status().members();
+  status["observedGeneration"] = view::StatefulSet(set).metadata().generation();
   status["replicas"] = counts.all;
   status["availableReplicas"] = counts.available;
   set_count(status, "readyReplicas", counts.ready);
@@ -68,8 +69,9 @@ bool same_name(const OwnerReference& reference, const Kind& kind, const std::str
 // The desired ownerReferences of a claim; nullopt if they are right, or must not be changed because an earlier set or pod of that
 // name still owns it.
 std::optional<json::array> owners_of_claim(const Object& claim, const Object& set, const Object& pod, bool condemned) {
-  bool when_deleted = get_string(set.json(), "spec.persistentVolumeClaimRetentionPolicy.whenDeleted") == "Delete";
-  bool when_scaled = get_string(set.json(), "spec.persistentVolumeClaimRetentionPolicy.whenScaled") == "Delete";
+  view::StatefulSetPersistentVolumeClaimRetentionPolicy policy =
+      view::StatefulSet(set).spec().persistent_volume_claim_retention_policy();
+  bool when_deleted = policy.when_deleted() == "Delete", when_scaled = policy.when_scaled() == "Delete";
   bool has_set = false, has_pod = false, foreign = false, plain = false;
   for (const OwnerReference& reference : claim.owners()) {
     bool of_set = same_name(reference, set.kind(), set.name()), of_pod = same_name(reference, kPod, pod.name());
@@ -84,8 +86,8 @@ std::optional<json::array> owners_of_claim(const Object& claim, const Object& se
   bool want_set = !foreign && when_deleted && !want_pod;
   if (has_set == want_set && has_pod == want_pod && !plain) return std::nullopt;
   json::array owners;
-  for (const json::value& reference : get_array(claim.json(), "metadata.ownerReferences"))
-    if (get_string(reference, "uid") != set.uid() && get_string(reference, "uid") != pod.uid()) owners.push_back(reference);
+  for (view::OwnerReference reference : view::PersistentVolumeClaim(claim).metadata().owner_references())
+    if (reference.uid() != set.uid() && reference.uid() != pod.uid()) owners.push_back(reference.raw());
   if (want_set) owners.push_back(controller_reference(set));
   if (want_pod) owners.push_back(controller_reference(pod));
   return owners;
@@ -98,10 +100,11 @@ class StatefulSetPlanner {
   StatefulSetPlanner(const ObservedStatefulSet& observed, WallTime now)
       : observed_(observed),
         set_(*observed.set),
+        spec_(view::StatefulSet(set_).spec()),
         now_(now),
-        replicas_(replicas_of(set_)),
-        start_(get_int(set_.json(), "spec.ordinals.start")),
-        ordered_(get_string(set_.json(), "spec.podManagementPolicy") != "Parallel"),
+        replicas_(spec_.replicas_or(1)),
+        start_(spec_.ordinals().start()),
+        ordered_(spec_.pod_management_policy() != "Parallel"),
         min_ready_(min_ready_of(set_)) {
     for (const ObjectPtr& pod : observed.pods) {
       auto ordinal = ordinal_of(set_, pod->name());
@@ -180,8 +183,8 @@ class StatefulSetPlanner {
   bool create(int64_t ordinal) {
     std::string name = set_.name() + "-" + std::to_string(ordinal);
     if (claims_stale(ordinal, name)) return false;  // the garbage collector deletes them first
-    for (const json::value& claim_template : claim_templates()) {
-      ObjectPtr claim = observed_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
+    for (view::PersistentVolumeClaim claim_template : claim_templates()) {
+      ObjectPtr claim = observed_.claim(claim_name(set_, claim_template.metadata().name(), ordinal));
       if (!claim || !claim->deleting()) continue;
       plan_.steps.push_back({What::refuse, name, nullptr, json::string("pvc " + claim->name() + " is being deleted")});
       return false;
@@ -200,17 +203,16 @@ class StatefulSetPlanner {
     object_at(pod, "metadata.labels")[kRevisionLabel] = revision.name();
     json::object& spec = object_at(pod, "spec");
     spec["hostname"] = name;
-    if (std::string_view subdomain = get_string(set_.json(), "spec.serviceName"); !subdomain.empty())
-      spec["subdomain"] = subdomain;
+    if (std::string_view subdomain = spec_.service_name(); !subdomain.empty()) spec["subdomain"] = subdomain;
     mount_claims(pod, ordinal);
     return pod;
   }
 
   // Pods below the partition keep their revision; without a partition, the first status.currentReplicas pods do.
   const Object& due_revision(int64_t ordinal) const {
-    const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
-    bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
-    int64_t kept = rolling ? get_int(*rolling, "partition") : rolls ? get_int(set_.json(), "status.currentReplicas") : 0;
+    view::RollingUpdateStatefulSetStrategy rolling = spec_.update_strategy().rolling_update();
+    bool rolls = spec_.update_strategy().type() == "RollingUpdate";
+    int64_t kept = rolling ? rolling.partition() : rolls ? view::StatefulSet(set_).status().current_replicas() : 0;
     return ordinal < start_ + kept ? *observed_.current : *observed_.update;
   }
 
@@ -222,24 +224,23 @@ class StatefulSetPlanner {
 
   // ---- claims ----
 
-  const json::array& claim_templates() const { return get_array(set_.json(), "spec.volumeClaimTemplates"); }
+  view::Range<view::PersistentVolumeClaim> claim_templates() const { return spec_.volume_claim_templates(); }
 
   // False: the limit of claims per plan is reached, and this pod has to wait.
   bool make_claims(int64_t ordinal) {
-    for (const json::value& claim_template : claim_templates()) {
-      std::string name = claim_name(set_, get_string(claim_template, "metadata.name"), ordinal);
+    for (view::PersistentVolumeClaim claim_template : claim_templates()) {
+      std::string name = claim_name(set_, claim_template.metadata().name(), ordinal);
       if (observed_.claim(name)) continue;
       if (++claims_made_ > kClaimsBurst) {
         look_again(std::chrono::nanoseconds(0));
         return false;
       }
-      json::value body = claim_template;
+      json::value body = claim_template.raw();
       json::object& metadata = object_at(body, "metadata");
       metadata["name"] = name;
       metadata["namespace"] = set_.ns();
-      for (const auto& [key, value] : get_object(set_.json(), "spec.selector.matchLabels"))
-        object_at(body, "metadata.labels")[key] = value;
-      if (get_string(set_.json(), "spec.persistentVolumeClaimRetentionPolicy.whenDeleted") == "Delete")
+      for (const auto& [key, value] : spec_.selector().match_labels()) object_at(body, "metadata.labels")[key] = value;
+      if (spec_.persistent_volume_claim_retention_policy().when_deleted() == "Delete")
         object_at(body, "metadata")["ownerReferences"] = json::array{controller_reference(set_)};
       body.get_object().erase("status");
       plan_.steps.push_back({What::create_claim, set_.name() + "-" + std::to_string(ordinal), nullptr, std::move(body)});
@@ -248,8 +249,8 @@ class StatefulSetPlanner {
   }
 
   void keep_claims(int64_t ordinal, const Object& pod, bool condemned) {
-    for (const json::value& claim_template : claim_templates()) {
-      ObjectPtr claim = observed_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
+    for (view::PersistentVolumeClaim claim_template : claim_templates()) {
+      ObjectPtr claim = observed_.claim(claim_name(set_, claim_template.metadata().name(), ordinal));
       if (!claim) continue;
       auto owners = owners_of_claim(*claim, set_, pod, condemned);
       if (owners) plan_.steps.push_back({What::own_claim, pod.name(), claim, std::move(*owners)});
@@ -258,9 +259,9 @@ class StatefulSetPlanner {
 
   // Whether a claim is left from a scaled-down pod of this name and is about to be deleted with it.
   bool claims_stale(int64_t ordinal, const std::string& pod) const {
-    if (get_string(set_.json(), "spec.persistentVolumeClaimRetentionPolicy.whenScaled") != "Delete") return false;
-    for (const json::value& claim_template : claim_templates()) {
-      ObjectPtr claim = observed_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
+    if (spec_.persistent_volume_claim_retention_policy().when_scaled() != "Delete") return false;
+    for (view::PersistentVolumeClaim claim_template : claim_templates()) {
+      ObjectPtr claim = observed_.claim(claim_name(set_, claim_template.metadata().name(), ordinal));
       if (!claim) continue;
       for (const OwnerReference& reference : claim->owners())
         if (same_name(reference, kPod, pod)) return true;
@@ -270,10 +271,10 @@ class StatefulSetPlanner {
 
   bool mounts_claims(const Object& pod, int64_t ordinal) const {
     std::map<std::string_view, std::string_view> claims;  // by volume name, which is unique in a pod
-    for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
-      claims.emplace(get_string(volume, "name"), get_string(volume, "persistentVolumeClaim.claimName"));
-    return std::all_of(claim_templates().begin(), claim_templates().end(), [&](const json::value& claim_template) {
-      std::string_view name = get_string(claim_template, "metadata.name");
+    for (view::Volume volume : view::Pod(pod).spec().volumes())
+      claims.emplace(volume.name(), volume.persistent_volume_claim().claim_name());
+    return std::all_of(claim_templates().begin(), claim_templates().end(), [&](view::PersistentVolumeClaim claim_template) {
+      std::string_view name = claim_template.metadata().name();
       auto found = claims.find(name);
       return found != claims.end() && found->second == claim_name(set_, name, ordinal);
     });
@@ -284,13 +285,13 @@ class StatefulSetPlanner {
     if (claim_templates().empty()) return;
     json::array volumes;
     std::set<std::string_view> names;
-    for (const json::value& claim_template : claim_templates()) {
-      std::string_view name = get_string(claim_template, "metadata.name");
+    for (view::PersistentVolumeClaim claim_template : claim_templates()) {
+      std::string_view name = claim_template.metadata().name();
       names.insert(name);
       volumes.push_back({{"name", name}, {"persistentVolumeClaim", {{"claimName", claim_name(set_, name, ordinal)}}}});
     }
-    for (const json::value& volume : get_array(pod, "spec.volumes"))
-      if (!names.contains(get_string(volume, "name"))) volumes.push_back(volume);
+    for (view::Volume volume : view::Pod(pod).spec().volumes())
+      if (!names.contains(volume.name())) volumes.push_back(volume.raw());
     object_at(pod, "spec")["volumes"] = std::move(volumes);
   }
 
@@ -313,10 +314,10 @@ class StatefulSetPlanner {
   // ---- update: deletes pods of other revisions, last first ----
 
   void roll() {
-    if (get_string(set_.json(), "spec.updateStrategy.type") == "OnDelete") return;
-    const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
-    int64_t first = start_ + (rolling ? get_int(*rolling, "partition") : 0);
-    const json::value* most = rolling ? find(*rolling, "maxUnavailable") : nullptr;
+    if (spec_.update_strategy().type() == "OnDelete") return;
+    view::RollingUpdateStatefulSetStrategy rolling = spec_.update_strategy().rolling_update();
+    int64_t first = start_ + rolling.partition();
+    const json::value* most = rolling.max_unavailable();
     if (most) roll_within(first, std::max<int64_t>(1, scaled(most, replicas_, false, 1)));
     else roll_one(first);
   }
@@ -352,7 +353,7 @@ class StatefulSetPlanner {
     Counts counts = count(
         set_, observed_.pods, [this](const Object& pod) { return !pod.deleting() && !observed_.removed.contains(pod.uid()); },
         current, update, now_);  // pods that this plan deletes still count, because the deletion may fail
-    bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
+    bool rolls = spec_.update_strategy().type() == "RollingUpdate";
     bool complete = rolls && counts.updated == replicas_ && counts.ready == replicas_ && counts.all == replicas_;
     if (complete) counts.current = counts.updated;
     json::object status = status_with(set_, counts);
@@ -364,6 +365,7 @@ class StatefulSetPlanner {
 
   const ObservedStatefulSet& observed_;
   const Object& set_;
+  const view::StatefulSetSpec spec_;
   const WallTime now_;
   const int64_t replicas_, start_;
   const bool ordered_;
@@ -381,8 +383,8 @@ StatefulSetPlan plan_stateful_set(const ObservedStatefulSet& observed, WallTime 
 }
 
 json::value ending_stateful_set_status(const Object& set, const std::vector<ObjectPtr>& pods, WallTime now) {
-  std::string_view current = get_string(set.json(), "status.currentRevision"),
-                   update = get_string(set.json(), "status.updateRevision");
+  view::StatefulSetStatus status = view::StatefulSet(set).status();
+  std::string_view current = status.current_revision(), update = status.update_revision();
   return status_with(set, count(
                               set, pods, [](const Object& pod) { return !pod.deleting(); }, current, update, now));
 }
@@ -402,9 +404,9 @@ std::string claim_name(const Object& set, std::string_view claim_template, int64
 
 bool may_be_claim_of(const Object& set, std::string_view claim) {
   if (claim.find("-" + set.name() + "-") == claim.npos) return false;  // avoids parsing most names
-  const json::array& templates = get_array(set.json(), "spec.volumeClaimTemplates");
-  return std::any_of(templates.begin(), templates.end(), [&](const json::value& claim_template) {
-    std::string prefix = std::string(get_string(claim_template, "metadata.name")) + "-";
+  view::Range<view::PersistentVolumeClaim> templates = view::StatefulSet(set).spec().volume_claim_templates();
+  return std::any_of(templates.begin(), templates.end(), [&](view::PersistentVolumeClaim claim_template) {
+    std::string prefix = std::string(claim_template.metadata().name()) + "-";
     return claim.starts_with(prefix) && ordinal_of(set, claim.substr(prefix.size()));
   });
 }
