@@ -30,19 +30,20 @@ CallContext context_for(std::chrono::seconds timeout, const std::stop_token& sto
 
 bool is_redirect(int status) { return (status >= 301 && status <= 303) || status == 307 || status == 308; }
 
-ActionResult http_probe(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
+std::optional<uint16_t> port_of(const json::value* named, const ActionTarget& target) {
+  return named ? port_number(*named, target.container) : std::nullopt;
+}
+
+ActionResult http_probe(view::HTTPGetAction action, const ActionTarget& target, const AddressLookup& lookup,
                         std::chrono::seconds timeout, std::stop_token stop) {
-  static const json::value nothing;
-  const json::value* named = find(action, "port");
-  auto port = port_number(named ? *named : nothing, target.container);
+  auto port = port_of(action.port(), target);
   if (!port) return {false, "the container has no such port"};
-  Url url{to_lower(get_string(action, "scheme")) == "https", std::string(get_string(action, "host")), *port,
-          encoded_path(get_string(action, "path"))};
+  Url url{to_lower(action.scheme()) == "https", std::string(action.host()), *port, encoded_path(action.path())};
   if (url.host.empty()) url.host = target.address;
   HttpHeaders headers;
   bool own_agent = false, own_accept = false;
-  for (const auto& header : get_array(action, "httpHeaders")) {
-    headers.emplace_back(get_string(header, "name"), get_string(header, "value"));
+  for (view::HTTPHeader header : action.http_headers()) {
+    headers.emplace_back(header.name(), header.value());
     own_agent |= to_lower(headers.back().first) == "user-agent";
     own_accept |= to_lower(headers.back().first) == "accept";
   }
@@ -66,30 +67,28 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, c
   return {false, "stopped after " + std::to_string(kRedirectsMax) + " redirects"};
 }
 
-ActionResult tcp_connect(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
+ActionResult tcp_connect(view::TCPSocketAction action, const ActionTarget& target, const AddressLookup& lookup,
                          std::chrono::seconds timeout, std::stop_token stop) {
-  static const json::value nothing;
-  const json::value* named = find(action, "port");
-  auto port = port_number(named ? *named : nothing, target.container);
+  auto port = port_of(action.port(), target);
   if (!port) return {false, "the container has no such port"};
-  std::string host(get_string(action, "host"));
+  std::string host(action.host());
   if (host.empty()) host = target.address;
   auto connection = Connection::open(host, *port, lookup, context_for(timeout, stop));
   if (connection) return {true, ""};
   return {false, connection.error().text()};
 }
 
-ActionResult grpc_check(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
+ActionResult grpc_check(view::GRPCAction action, const ActionTarget& target, const AddressLookup& lookup,
                         std::chrono::seconds timeout, std::stop_token stop) {
-  uint16_t port = uint16_t(get_int(action, "port"));
-  auto serving = is_serving(target.address, port, get_string(action, "service"), lookup, context_for(timeout, stop));
+  uint16_t port = uint16_t(action.port());
+  auto serving = is_serving(target.address, port, action.service(), lookup, context_for(timeout, stop));
   if (!serving) return {false, serving.error().text()};
   return {*serving, *serving ? "" : "service unhealthy (responded with something other than \"SERVING\")"};
 }
 
 // Like the kubelet, this reports success if the grace period ends first.
-ActionResult sleep_action(const json::value& action, std::chrono::seconds timeout, std::stop_token stop) {
-  const auto wanted = bounded_seconds(std::max<int64_t>(get_int(action, "seconds"), 0));
+ActionResult sleep_action(view::SleepAction action, std::chrono::seconds timeout, std::stop_token stop) {
+  const auto wanted = bounded_seconds(std::max<int64_t>(action.seconds(), 0));
   std::mutex mutex;
   std::condition_variable_any woken;
   std::unique_lock lock(mutex);
@@ -127,8 +126,8 @@ std::optional<uint16_t> port_number(const json::value& port, const json::value* 
   std::string_view name = port.get_string();
   if (auto number = parse_number<uint16_t>(name)) return number;
   if (container)
-    for (const auto& candidate : get_array(*container, "ports"))
-      if (get_string(candidate, "name") == name) return uint16_t(get_int(candidate, "containerPort"));
+    for (view::ContainerPort candidate : view::Container(*container).ports())
+      if (candidate.name() == name) return uint16_t(candidate.container_port());
   return std::nullopt;
 }
 
@@ -137,19 +136,20 @@ ActionResult Actions::run(const json::value& handler, const ActionTarget& target
   const AddressLookup lookup = [&](const std::string& host, uint16_t port, const CallContext& context) {
     return resolver_->find(target.sandbox_id, host, port, context);
   };
-  if (const auto* command = find(handler, "exec")) return exec(*command, target, timeout, stop);
-  if (const auto* action = find(handler, "httpGet")) return http_probe(*action, target, lookup, timeout, stop);
-  if (const auto* action = find(handler, "tcpSocket")) return tcp_connect(*action, target, lookup, timeout, stop);
-  if (const auto* action = find(handler, "grpc")) return grpc_check(*action, target, lookup, timeout, stop);
-  if (const auto* action = find(handler, "sleep")) return sleep_action(*action, timeout, stop);
+  view::Probe probe(handler);
+  view::LifecycleHandler hook(handler);
+  if (probe.has_exec()) return exec(probe.exec(), target, timeout, stop);
+  if (probe.has_http_get()) return http_probe(probe.http_get(), target, lookup, timeout, stop);
+  if (probe.has_tcp_socket()) return tcp_connect(probe.tcp_socket(), target, lookup, timeout, stop);
+  if (probe.has_grpc()) return grpc_check(probe.grpc(), target, lookup, timeout, stop);
+  if (hook.has_sleep()) return sleep_action(hook.sleep(), timeout, stop);
   return {false, "missing probe handler"};
 }
 
-ActionResult Actions::exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout,
+ActionResult Actions::exec(view::ExecAction command, const ActionTarget& target, std::chrono::seconds timeout,
                            std::stop_token stop) const {
   runtime::ExecSpec spec;
-  for (const auto& word : get_array(command, "command"))
-    if (word.is_string()) spec.args.emplace_back(word.get_string());
+  for (std::string_view word : command.command()) spec.args.emplace_back(word);
   auto started = runtime_.exec(target.sandbox_id, target.container_id, spec);
   if (!started) return {false, started.error().text()};
   std::unique_ptr<runtime::Exec> process = *std::move(started);

@@ -14,6 +14,7 @@
 #include "daemon/node/resolver.h"
 #include "runtime/base/json.h"
 #include "runtime/runtime.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -39,7 +40,7 @@ class Actions {
                    std::stop_token stop) const;
 
  private:
-  ActionResult exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout,
+  ActionResult exec(view::ExecAction command, const ActionTarget& target, std::chrono::seconds timeout,
                     std::stop_token stop) const;
   runtime::Runtime& runtime_;
   const std::unique_ptr<Resolver> resolver_;

@@ -21,11 +21,11 @@ Refusal predicate_failed(const std::string& name, std::string_view why) {
 }
 
 std::optional<Refusal> refuse_operating_system(const json::value& pod) {
-  const json::value* wanted = get_object(pod, "spec.nodeSelector").if_contains("kubernetes.io/os");
+  const json::value* wanted = view::Pod(pod).spec().node_selector().if_contains("kubernetes.io/os");
   if (wanted && *wanted != "linux")
     return Refusal{"PodOSSelectorNodeLabelDoesNotMatch",
                    "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"};
-  auto system = get_string(pod, "spec.os.name");
+  auto system = view::Pod(pod).spec().os().name();
   if (!system.empty() && system != "linux")
     return Refusal{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"};
   return std::nullopt;
@@ -44,18 +44,18 @@ std::optional<Refusal> refuse_placement(const Object& pod, const Object& node, b
   if (!placement::node_wanted(viewed, node))
     return predicate_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
   if (is_static) return std::nullopt;
-  for (const auto& taint : get_array(node.json(), "spec.taints"))
-    if (get_string(taint, "effect") == "NoExecute" && !placement::tolerates(viewed, view::Taint(taint)))
+  for (view::Taint taint : view::Node(node).spec().taints())
+    if (taint.effect() == "NoExecute" && !placement::tolerates(viewed, taint))
       return predicate_failed("TaintToleration", "node(s) had taints that the pod didn't tolerate");
   return std::nullopt;
 }
 
 bool asks_for_apparmor(const json::value& pod) {
   auto confines = [](std::string_view type) { return !type.empty() && type != "Unconfined"; };
-  if (confines(get_string(pod, "spec.securityContext.appArmorProfile.type"))) return true;
+  if (confines(view::Pod(pod).spec().security_context().app_armor_profile().type())) return true;
   for (const auto& container : containers_of(pod))
-    if (confines(get_string(*container.spec, "securityContext.appArmorProfile.type"))) return true;
-  for (const auto& annotation : get_object(pod, "metadata.annotations"))
+    if (confines(view::Container(*container.spec).security_context().app_armor_profile().type())) return true;
+  for (const auto& annotation : view::Pod(pod).metadata().annotations())
     if (std::string_view(annotation.key()).starts_with(kAppArmorPrefix) && annotation.value() != "unconfined") return true;
   return false;
 }
@@ -79,21 +79,20 @@ std::optional<Refusal> refuse_pod(const Object& pod, const AdmitInputs& inputs, 
 }
 
 AppArmorProfile apparmor_profile_of(const json::value& pod, const json::value& container) {
-  auto read = [](const json::value& at) {
-    return AppArmorProfile{std::string(get_string(at, "securityContext.appArmorProfile.type")),
-                           std::string(get_string(at, "securityContext.appArmorProfile.localhostProfile"))};
+  auto read = [](view::AppArmorProfile profile) {
+    return AppArmorProfile{std::string(profile.type()), std::string(profile.localhost_profile())};
   };
-  if (AppArmorProfile own = read(container); !own.type.empty()) return own;
-  const json::value* annotation = get_object(pod, "metadata.annotations")
-                                      .if_contains(std::string(kAppArmorPrefix) + std::string(get_string(container, "name")));
+  view::Container viewed(container);
+  if (AppArmorProfile own = read(viewed.security_context().app_armor_profile()); !own.type.empty()) return own;
+  const json::value* annotation =
+      view::Pod(pod).metadata().annotations().if_contains(std::string(kAppArmorPrefix) + std::string(viewed.name()));
   if (annotation && annotation->is_string()) {
     std::string_view text = annotation->get_string();
     if (text == "runtime/default") return {"RuntimeDefault", ""};
     if (text == "unconfined") return {"Unconfined", ""};
     if (text.starts_with(kLocalhostPrefix)) return {"Localhost", std::string(text.substr(kLocalhostPrefix.size()))};
   }
-  const json::value* spec = find(pod, "spec");
-  return spec ? read(*spec) : AppArmorProfile();
+  return read(view::Pod(pod).spec().security_context().app_armor_profile());
 }
 
 }  // namespace coracle::node

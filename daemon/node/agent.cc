@@ -239,7 +239,7 @@ Result<void> Agent::adopt() {
 void Agent::tell(const Probes::Warning& warning) {
   auto pod = table_.get(warning.uid);
   if (!pod || !pod->told()) return;
-  auto name = get_string(warning.container, "name");
+  auto name = view::Container(warning.container).name();
   auto ref = find_container(pod->object->json(), name);
   const char* list = ref && ref->role != Role::main ? "spec.initContainers{" : "spec.containers{";
   recorder_.warning(*pod->told(), warning.reason, warning.text, list + std::string(name) + "}");
@@ -296,7 +296,7 @@ bool Agent::work_once() {
 }
 
 void Agent::on_pod(const Informer::Change& change) {
-  if (get_string(change.any().json(), "spec.nodeName") != config_.node_name) return;
+  if (view::Pod(change.any()).spec().node_name() != config_.node_name) return;
   if (static_pods_.on_mirror(change)) return;
   std::string uid = change.any().uid();
   if (change.before && change.after && change.before->uid() != change.after->uid()) {  // recreated with the same name
@@ -311,9 +311,8 @@ void Agent::on_pod(const Informer::Change& change) {
     table_.change(uid, [&](RestingPod& pod) {
       if (pod.object) {
         ObjectPtr known = pod.object->awake();
-        const auto &before = known->json(), &after = change.after->json();
-        pod.stale_volumes |= get_object(before, "metadata.labels") != get_object(after, "metadata.labels") ||
-                             get_object(before, "metadata.annotations") != get_object(after, "metadata.annotations");
+        view::ObjectMeta before = view::Pod(*known).metadata(), after = view::Pod(*change.after).metadata();
+        pod.stale_volumes |= before.labels() != after.labels() || before.annotations() != after.annotations();
       }
       pod.object = change.after->at_rest();
     });

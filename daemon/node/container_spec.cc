@@ -11,6 +11,7 @@
 #include "daemon/node/resources.h"
 #include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -42,11 +43,12 @@ std::string capability_name(std::string_view text) {  // NET_ADMIN, cap_net_admi
   return name == "ALL" || name.starts_with("CAP_") ? name : "CAP_" + name;
 }
 
-std::vector<std::string> strings(const json::array& array) {
-  std::vector<std::string> list;
-  for (const auto& item : array)
-    if (item.is_string()) list.emplace_back(item.get_string());
-  return list;
+std::vector<std::string> strings(view::Range<std::string_view> texts) { return {texts.begin(), texts.end()}; }
+
+// Of the container, else of the pod.
+view::SeccompProfile seccomp_profile(view::Pod pod, view::Container container) {
+  view::SeccompProfile own = container.security_context().seccomp_profile();
+  return own ? own : pod.spec().security_context().seccomp_profile();
 }
 
 void replace_option(std::vector<std::string>& options, std::string_view from, std::string_view to) {
@@ -56,7 +58,12 @@ void replace_option(std::vector<std::string>& options, std::string_view from, st
 class SpecMaker {
  public:
   SpecMaker(const json::value& pod, const json::value& container, const ContainerInputs& inputs)
-      : pod_(pod), container_(container), inputs_(inputs), spec_(runtime::default_spec()) {}
+      : pod_(pod),
+        container_(container),
+        pod_security_(view::Pod(pod).spec().security_context()),
+        viewed_(container),
+        inputs_(inputs),
+        spec_(runtime::default_spec()) {}
 
   Result<runtime::ContainerSpec> make() {
     TRY(set_command());
@@ -71,11 +78,11 @@ class SpecMaker {
     runtime::ContainerSpec made;
     made.image_id = inputs_.image.id;
     made.log.path = inputs_.log_path;
-    made.open_stdin = get_bool(container_, "stdin");
-    made.stdin_once = get_bool(container_, "stdinOnce");
+    made.open_stdin = viewed_.stdin();
+    made.stdin_once = viewed_.stdin_once();
     made.target = inputs_.target_id;
     made.stop_signal = stop_signal_of(container_, inputs_.image.config);
-    made.id = std::string(get_string(container_, "name")) + "-" + std::to_string(inputs_.attempt);
+    made.id = std::string(viewed_.name()) + "-" + std::to_string(inputs_.attempt);
     made.spec = std::move(spec_);
     return made;
   }
@@ -83,7 +90,7 @@ class SpecMaker {
  private:
   Result<void> set_command() {
     const auto& image = inputs_.image.config;
-    auto command = strings(get_array(container_, "command")), arguments = strings(get_array(container_, "args"));
+    auto command = strings(viewed_.command()), arguments = strings(viewed_.args());
     TextBudget budget("the container's command", kEnvironmentBytesMax);
     for (auto* list : {&command, &arguments})
       for (auto& word : *list) word = TRY(expand(word, inputs_.environment, budget));
@@ -94,10 +101,10 @@ class SpecMaker {
     command.insert(command.end(), arguments.begin(), arguments.end());
     if (command.empty()) return Error(Code::invalid, "no command specified: neither the pod nor the image names one");
     spec_.process.args = std::move(command);
-    std::string directory(get_string(container_, "workingDir"));
+    std::string directory(viewed_.working_dir());
     if (directory.empty()) directory = image.working_dir;
     spec_.process.cwd = directory.empty() ? "/" : directory;
-    spec_.process.terminal = get_bool(container_, "tty");
+    spec_.process.terminal = viewed_.tty();
     return {};
   }
 
@@ -115,9 +122,10 @@ class SpecMaker {
 
   Result<void> set_user() {
     oci::User user = inputs_.user;
-    if (const auto* group = security_field(pod_, container_, "runAsGroup"); group && group->is_int64())
-      user.gid = uint32_t(group->get_int64());
-    if (get_string(pod_, "spec.securityContext.supplementalGroupsPolicy") == "Strict") user.additional_gids.clear();
+    view::SecurityContext own = viewed_.security_context();
+    if (own.has_run_as_group() || pod_security_.has_run_as_group())
+      user.gid = uint32_t(own.run_as_group_or(pod_security_.run_as_group()));
+    if (pod_security_.supplemental_groups_policy() == "Strict") user.additional_gids.clear();
     std::set<uint32_t> known(user.additional_gids.begin(), user.additional_gids.end());  // a pod may name very many
     auto add = [&](int64_t gid) {
       if (known.insert(uint32_t(gid)).second) user.additional_gids.push_back(uint32_t(gid));
@@ -125,14 +133,12 @@ class SpecMaker {
     // Includes the primary group: otherwise a process that changes its group would leave a group to which a file denies access.
     // CVE-2022-2995, CVE-2022-36109, CVE-2023-25173.
     add(user.gid);
-    for (const auto& gid : get_array(pod_, "spec.securityContext.supplementalGroups"))
-      if (gid.is_int64()) add(gid.get_int64());
-    if (const auto* gid = find(pod_, "spec.securityContext.fsGroup"); gid && gid->is_int64()) add(gid->get_int64());
+    for (int64_t gid : pod_security_.supplemental_groups()) add(gid);
+    if (pod_security_.has_fs_group()) add(pod_security_.fs_group());
     // Checks the uid of the process, whether the image or the pod sets it.
-    const auto* non_root = security_field(pod_, container_, "runAsNonRoot");
-    if (non_root && non_root->is_bool() && non_root->get_bool() && user.uid == 0)
-      return Error(Code::invalid, "container has runAsNonRoot and image will run as root (container: " +
-                                      std::string(get_string(container_, "name")) + ")");
+    if (own.run_as_non_root_or(pod_security_.run_as_non_root()) && user.uid == 0)
+      return Error(Code::invalid,
+                   "container has runAsNonRoot and image will run as root (container: " + std::string(viewed_.name()) + ")");
     if (has_own_users(pod_)) TRY(check_own_users(user));
     spec_.process.user = std::move(user);
     return {};
@@ -142,7 +148,7 @@ class SpecMaker {
     uint32_t highest = std::max(user.uid, user.gid);
     for (uint32_t gid : user.additional_gids) highest = std::max(highest, gid);
     if (highest < kPodIds) return {};
-    return Error(Code::invalid, "id " + std::to_string(highest) + " of container " + std::string(get_string(container_, "name")) +
+    return Error(Code::invalid, "id " + std::to_string(highest) + " of container " + std::string(viewed_.name()) +
                                     " is outside of its pod's user namespace: with hostUsers false ids are 0 to " +
                                     std::to_string(kPodIds - 1));
   }
@@ -154,9 +160,8 @@ class SpecMaker {
     if (is_privileged(container_)) {
       held.assign(kCapabilities.begin(), kCapabilities.end());
     } else {
-      const json::value* wanted = find(container_, "securityContext.capabilities");
-      auto added = wanted ? strings(get_array(*wanted, "add")) : std::vector<std::string>();
-      auto dropped = wanted ? strings(get_array(*wanted, "drop")) : std::vector<std::string>();
+      view::Capabilities wanted = viewed_.security_context().capabilities();
+      auto added = strings(wanted.add()), dropped = strings(wanted.drop());
       for (const auto& text : added)
         if (capability_name(text) == "ALL") held.assign(kCapabilities.begin(), kCapabilities.end());
       for (const auto& text : dropped) {
@@ -173,17 +178,14 @@ class SpecMaker {
     capabilities->bounding = capabilities->effective = capabilities->permitted = held;
     capabilities->inheritable.clear();
     capabilities->ambient.clear();
-    bool may_escalate = true;
-    if (const auto* field = find(container_, "securityContext.allowPrivilegeEscalation"); field && field->is_bool())
-      may_escalate = field->get_bool();
+    bool may_escalate = viewed_.security_context().allow_privilege_escalation_or(true);
     spec_.process.no_new_privileges = !may_escalate && !is_privileged(container_);
   }
 
   Result<void> set_seccomp() {
     spec_.linux_.seccomp.reset();
     if (is_privileged(container_)) return {};
-    const json::value* profile = security_field(pod_, container_, "seccompProfile");
-    auto type = profile ? get_string(*profile, "type") : std::string_view();
+    auto type = seccomp_profile(view::Pod(pod_), viewed_).type();
     if (type == "Unconfined") return {};
     if (type == "Localhost") {
       if (!inputs_.local_seccomp || !inputs_.local_seccomp->is_object() || inputs_.local_seccomp->get_object().empty())
@@ -197,8 +199,8 @@ class SpecMaker {
   }
 
   void set_paths() {
-    spec_.root.readonly = get_bool(container_, "securityContext.readOnlyRootFilesystem");
-    bool unmasked = get_string(container_, "securityContext.procMount") == "Unmasked";
+    spec_.root.readonly = viewed_.security_context().read_only_root_filesystem();
+    bool unmasked = viewed_.security_context().proc_mount() == "Unmasked";
     if (unmasked || is_privileged(container_)) {
       spec_.linux_.masked_paths.clear();
       spec_.linux_.readonly_paths.clear();
@@ -295,6 +297,8 @@ class SpecMaker {
 
   const json::value& pod_;
   const json::value& container_;
+  const view::PodSecurityContext pod_security_;
+  const view::Container viewed_;
   const ContainerInputs& inputs_;
   oci::Spec spec_;
 };
@@ -302,16 +306,15 @@ class SpecMaker {
 }  // namespace
 
 std::string user_of(const json::value& pod, const json::value& container, const runtime::ImageConfig& image) {
-  const json::value* user = security_field(pod, container, "runAsUser");
-  if (user && user->is_int64()) return std::to_string(user->get_int64());
-  return image.user;
+  auto user = run_as_user(pod, container);
+  return user ? std::to_string(*user) : image.user;
 }
 
-const json::value* security_field(const json::value& pod, const json::value& container, std::string_view field) {
-  const auto* own = get_object(container, "securityContext").if_contains(field);
-  if (own && !own->is_null()) return own;
-  const auto* shared = get_object(pod, "spec.securityContext").if_contains(field);
-  return shared && !shared->is_null() ? shared : nullptr;
+std::optional<int64_t> run_as_user(const json::value& pod, const json::value& container) {
+  view::SecurityContext own = view::Container(container).security_context();
+  view::PodSecurityContext shared = view::Pod(pod).spec().security_context();
+  if (!own.has_run_as_user() && !shared.has_run_as_user()) return std::nullopt;
+  return own.run_as_user_or(shared.run_as_user());
 }
 
 std::string container_path(std::string_view path) {
@@ -325,16 +328,16 @@ std::string container_path(std::string_view path) {
 }
 
 std::array<std::string, 4> managed_places(const json::value& container) {
-  auto message = get_string(container, "terminationMessagePath");
+  auto message = view::Container(container).termination_message_path();
   return {"/etc/hosts", "/etc/resolv.conf", "/etc/hostname", container_path(message.empty() ? kTerminationPath : message)};
 }
 
-bool is_privileged(const json::value& container) { return get_bool(container, "securityContext.privileged"); }
+bool is_privileged(const json::value& container) { return view::Container(container).security_context().privileged(); }
 
 std::string seccomp_profile_name(const json::value& pod, const json::value& container) {
-  const json::value* profile = security_field(pod, container, "seccompProfile");
-  if (!profile || is_privileged(container) || get_string(*profile, "type") != "Localhost") return "";
-  return std::string(get_string(*profile, "localhostProfile"));
+  view::SeccompProfile profile = seccomp_profile(view::Pod(pod), view::Container(container));
+  if (is_privileged(container) || profile.type() != "Localhost") return "";
+  return std::string(profile.localhost_profile());
 }
 
 Result<runtime::ContainerSpec> make_container_spec(const json::value& pod, const json::value& container,
@@ -343,31 +346,32 @@ Result<runtime::ContainerSpec> make_container_spec(const json::value& pod, const
 }
 
 std::string stop_signal_of(const json::value& container, const runtime::ImageConfig& image) {
-  std::string wanted(get_string(container, "lifecycle.stopSignal"));
+  std::string wanted(view::Container(container).lifecycle().stop_signal());
   if (wanted.empty()) wanted = image.stop_signal;
   return wanted.empty() || !signal_number(wanted) ? "SIGTERM" : wanted;
 }
 
 runtime::SandboxSpec make_sandbox_spec(const json::value& pod, std::string_view uid, std::string metadata,
                                        std::string_view cluster_domain, int64_t pids_max) {
+  view::PodSpec wanted = view::Pod(pod).spec();
   runtime::SandboxSpec spec;
   spec.id = uid;
   spec.metadata = std::move(metadata);
-  spec.host_network = get_bool(pod, "spec.hostNetwork");
-  spec.host_ipc = get_bool(pod, "spec.hostIPC");
-  spec.host_pid = get_bool(pod, "spec.hostPID");
-  spec.share_process_namespace = get_bool(pod, "spec.shareProcessNamespace") && !spec.host_pid;
+  spec.host_network = wanted.host_network();
+  spec.host_ipc = wanted.host_ipc();
+  spec.host_pid = wanted.host_pid();
+  spec.share_process_namespace = wanted.share_process_namespace() && !spec.host_pid;
   if (!spec.host_network) {
     spec.hostname = hostname_of(pod);
     std::string full = fqdn_of(pod, cluster_domain);
-    if (get_bool(pod, "spec.setHostnameAsFQDN") && !full.empty() && full.size() <= 64) spec.hostname = full;
+    if (wanted.set_hostname_as_fqdn() && !full.empty() && full.size() <= 64) spec.hostname = full;
     // Unprivileged ports below 1024 and ping: the restrictions protect nothing in the pod's own network namespace.
     spec.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "0"}, {"net.ipv4.ping_group_range", "0 2147483647"}};
   }
-  for (const auto& sysctl : get_array(pod, "spec.securityContext.sysctls")) {
-    std::string name(get_string(sysctl, "name"));
+  for (view::Sysctl sysctl : wanted.security_context().sysctls()) {
+    std::string name(sysctl.name());
     std::replace(name.begin(), name.end(), '/', '.');
-    spec.sysctl[name] = get_string(sysctl, "value");
+    spec.sysctl[name] = sysctl.value();
   }
   spec.resources = pod_resources(pod, pids_max);
   spec.cgroup_class = qos_name(qos_of(pod));

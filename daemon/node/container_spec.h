@@ -64,8 +64,8 @@ std::array<std::string, 4> managed_places(const json::value& container);
 
 // The user to resolve in the image: the container's runAsUser, else the pod's, else the image's.
 std::string user_of(const json::value& pod, const json::value& container, const runtime::ImageConfig& image);
-// A field of the container's securityContext, else of the pod's; nullptr if neither sets it.
-const json::value* security_field(const json::value& pod, const json::value& container, std::string_view field);
+// The runAsUser of the container's securityContext, else of the pod's; nullopt if neither sets it.
+std::optional<int64_t> run_as_user(const json::value& pod, const json::value& container);
 bool is_privileged(const json::value& container);
 // The name of a Localhost seccomp profile, relative to the seccomp directory; "" if none is requested.
 std::string seccomp_profile_name(const json::value& pod, const json::value& container);

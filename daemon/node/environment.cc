@@ -7,6 +7,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -105,18 +106,18 @@ std::string string_of(const json::value& value) { return value.is_string() ? std
 
 class Maker {
  public:
-  Maker(const json::value& pod, const json::value& container, const Lookup& lookup, const PodIdentity& identity)
+  Maker(view::Pod pod, view::Container container, const Lookup& lookup, const PodIdentity& identity)
       : pod_(pod), container_(container), lookup_(lookup), identity_(identity) {}
 
   Result<Variables> make() {
-    Variables services = service_variables(lookup_.services, get_bool(pod_, "spec.enableServiceLinks", true),
-                                           get_string(pod_, "metadata.namespace"));
-    for (const auto& source : get_array(container_, "envFrom")) TRY(add_from(source));
+    Variables services =
+        service_variables(lookup_.services, pod_.spec().enable_service_links_or(true), pod_.metadata().namespace_());
+    for (view::EnvFromSource source : container_.env_from()) TRY(add_from(source));
     // env may refer to service variables, but the pod's own variables override them.
     Variables known = services;
     for (const auto& [name, value] : variables_) known[name] = value;
-    for (const auto& entry : get_array(container_, "env")) {
-      std::string name(get_string(entry, "name"));
+    for (view::EnvVar entry : container_.env()) {
+      std::string name(entry.name());
       bool absent = false;
       std::string value = TRY(value_of(entry, known, absent));
       if (absent) continue;  // an optional reference to a missing object defines no variable
@@ -129,21 +130,21 @@ class Maker {
   }
 
  private:
-  Result<void> add_from(const json::value& source) {
-    std::string prefix(get_string(source, "prefix"));
-    if (const auto* reference = find(source, "configMapRef")) {
-      auto name = get_string(*reference, "name");
+  Result<void> add_from(view::EnvFromSource source) {
+    std::string prefix(source.prefix());
+    if (source.has_config_map_ref()) {
+      auto name = source.config_map_ref().name();
       ObjectPtr map = TRY(objects_.config_map(name));
-      if (!map && get_bool(*reference, "optional")) return {};
+      if (!map && source.config_map_ref().optional()) return {};
       if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
-      for (const auto& [key, value] : get_object(map->json(), "data")) TRY(add(prefix, key, string_of(value)));
+      for (const auto& [key, value] : view::ConfigMap(*map).data()) TRY(add(prefix, key, string_of(value)));
     }
-    if (const auto* reference = find(source, "secretRef")) {
-      auto name = get_string(*reference, "name");
+    if (source.has_secret_ref()) {
+      auto name = source.secret_ref().name();
       ObjectPtr secret = TRY(objects_.secret(name));
-      if (!secret && get_bool(*reference, "optional")) return {};
+      if (!secret && source.secret_ref().optional()) return {};
       if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
-      for (const auto& [key, value] : get_object(secret->json(), "data")) {
+      for (const auto& [key, value] : view::Secret(*secret).data()) {
         std::string decoded = TRY(base64_decode(string_of(value)));
         TRY(add(prefix, key, std::move(decoded)));
       }
@@ -157,65 +158,65 @@ class Maker {
     return {};
   }
 
-  Result<std::string> value_of(const json::value& entry, const Variables& known, bool& absent) {
-    const json::value* from = find(entry, "valueFrom");
-    if (!from || !from->is_object() || from->get_object().empty()) return expand(get_string(entry, "value"), known, budget_);
-    if (const auto* field = find(*from, "fieldRef")) return field_value(pod_, get_string(*field, "fieldPath"), identity_);
-    if (const auto* resource = find(*from, "resourceFieldRef")) return resource_of(*resource);
-    if (const auto* key = find(*from, "configMapKeyRef")) return config_map_key(*key, absent);
-    if (const auto* key = find(*from, "secretKeyRef")) return secret_key(*key, absent);
-    if (const auto* key = find(*from, "fileKeyRef")) return file_key(*key, absent);
-    return Error(Code::invalid, "env " + quoted(get_string(entry, "name")) + ": valueFrom names no source that is known here");
+  Result<std::string> value_of(view::EnvVar entry, const Variables& known, bool& absent) {
+    view::EnvVarSource from = entry.value_from();
+    if (from.members().empty()) return expand(entry.value(), known, budget_);
+    if (from.has_field_ref()) return field_value(pod_.raw(), from.field_ref().field_path(), identity_);
+    if (from.has_resource_field_ref()) return resource_of(from.resource_field_ref());
+    if (from.has_config_map_key_ref()) return config_map_key(from.config_map_key_ref(), absent);
+    if (from.has_secret_key_ref()) return secret_key(from.secret_key_ref(), absent);
+    if (from.has_file_key_ref()) return file_key(from.file_key_ref(), absent);
+    return Error(Code::invalid, "env " + quoted(entry.name()) + ": valueFrom names no source that is known here");
   }
 
-  Result<std::string> resource_of(const json::value& reference) {
-    const json::value* container = &container_;
+  Result<std::string> resource_of(view::ResourceFieldSelector reference) {
+    const json::value* container = &container_.raw();
     std::optional<ContainerRef> other;
-    if (auto name = get_string(reference, "containerName"); !name.empty()) {
-      other = find_container(pod_, name);
+    if (auto name = reference.container_name(); !name.empty()) {
+      other = find_container(pod_.raw(), name);
       if (!other) return Error(Code::invalid, "container " + quoted(name) + " not found");
       container = other->spec;
     }
-    return resource_value(*container, get_string(reference, "resource"), find(reference, "divisor"), identity_);
+    return resource_value(*container, reference.resource(), reference.divisor(), identity_);
   }
 
-  Result<std::string> config_map_key(const json::value& reference, bool& absent) {
-    auto name = get_string(reference, "name"), key = get_string(reference, "key");
-    bool optional = get_bool(reference, "optional");
+  Result<std::string> config_map_key(view::ConfigMapKeySelector reference, bool& absent) {
+    auto name = reference.name(), key = reference.key();
+    bool optional = reference.optional();
     ObjectPtr map = TRY(objects_.config_map(name));
     if (!map) {
       absent = optional;
       if (optional) return std::string();
       return Error(Code::not_found, "configmap " + quoted(name) + " not found");
     }
-    const json::value* value = get_object(map->json(), "data").if_contains(key);
+    const json::value* value = view::ConfigMap(*map).data().if_contains(key);
     if (value) return string_of(*value);
     absent = optional;
     if (optional) return std::string();
     return Error(Code::not_found, "couldn't find key " + std::string(key) + " in ConfigMap " + map->key().text());
   }
 
-  Result<std::string> secret_key(const json::value& reference, bool& absent) {
-    auto name = get_string(reference, "name"), key = get_string(reference, "key");
-    bool optional = get_bool(reference, "optional");
+  Result<std::string> secret_key(view::SecretKeySelector reference, bool& absent) {
+    auto name = reference.name(), key = reference.key();
+    bool optional = reference.optional();
     ObjectPtr secret = TRY(objects_.secret(name));
     if (!secret) {
       absent = optional;
       if (optional) return std::string();
       return Error(Code::not_found, "secret " + quoted(name) + " not found");
     }
-    const json::value* value = get_object(secret->json(), "data").if_contains(key);
+    const json::value* value = view::Secret(*secret).data().if_contains(key);
     if (value) return base64_decode(string_of(*value));
     absent = optional;
     if (optional) return std::string();
     return Error(Code::not_found, "couldn't find key " + std::string(key) + " in Secret " + secret->key().text());
   }
 
-  Result<std::string> file_key(const json::value& reference, bool& absent) {
-    std::string key(get_string(reference, "key")), path(get_string(reference, "path"));
-    auto volume = get_string(reference, "volumeName");
+  Result<std::string> file_key(view::FileKeySelector reference, bool& absent) {
+    std::string key(reference.key()), path(reference.path());
+    auto volume = reference.volume_name();
     const std::string file = "file " + quoted(path) + " of volume " + quoted(volume);
-    absent = get_bool(reference, "optional");
+    absent = reference.optional();
     auto text = lookup_.file(volume, path);
     if (!text && text.error().code() == Code::not_found && absent) return std::string();
     if (!text) return text.take_error().wrap(file);
@@ -226,8 +227,8 @@ class Maker {
     return Error(Code::not_found, "environment variable key " + quoted(key) + " not found in " + file);
   }
 
-  const json::value& pod_;
-  const json::value& container_;
+  const view::Pod pod_;
+  const view::Container container_;
   const Lookup& lookup_;
   const PodIdentity& identity_;
   TextBudget budget_{"the container's environment", kEnvironmentBytesMax};
@@ -291,17 +292,21 @@ Result<std::string> expand(std::string_view text, const Variables& variables, Te
 }
 
 Result<std::string> field_value(const json::value& pod, std::string_view path, const PodIdentity& identity) {
+  view::ObjectMeta metadata = view::Pod(pod).metadata();
   if (auto label = subscript(path, "metadata.labels"); !label.empty()) {
-    const auto* value = get_object(pod, "metadata.labels").if_contains(label);
+    const auto* value = metadata.labels().if_contains(label);
     return value ? string_of(*value) : std::string();
   }
   if (auto annotation = subscript(path, "metadata.annotations"); !annotation.empty()) {
-    const auto* value = get_object(pod, "metadata.annotations").if_contains(annotation);
+    const auto* value = metadata.annotations().if_contains(annotation);
     return value ? string_of(*value) : std::string();
   }
-  if (path == "metadata.labels" || path == "metadata.annotations") return map_as_lines(get_object(pod, path));
-  if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid" || path == "spec.serviceAccountName")
-    return std::string(get_string(pod, path));
+  if (path == "metadata.labels") return map_as_lines(metadata.labels());
+  if (path == "metadata.annotations") return map_as_lines(metadata.annotations());
+  if (path == "metadata.name") return std::string(metadata.name());
+  if (path == "metadata.namespace") return std::string(metadata.namespace_());
+  if (path == "metadata.uid") return std::string(metadata.uid());
+  if (path == "spec.serviceAccountName") return std::string(view::Pod(pod).spec().service_account_name());
   if (path == "spec.nodeName") return identity.node_name;
   if (path == "status.podIP") return first(identity.pod_ips);
   if (path == "status.podIPs") return join(identity.pod_ips, ",");
@@ -316,7 +321,8 @@ Result<std::string> resource_value(const json::value& container, std::string_vie
   std::string_view list = resource.substr(0, dot), name = dot == resource.npos ? "" : resource.substr(dot + 1);
   if ((list != "limits" && list != "requests") || name.empty())
     return Error(Code::invalid, "unsupported container resource: " + std::string(resource));
-  const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
+  view::ResourceRequirements resources = view::Container(container).resources();
+  const json::value* found = (list == "limits" ? resources.limits() : resources.requests()).if_contains(name);
   // Without a limit: the node's allocatable amount.
   if (!found && list == "limits") found = identity.allocatable.if_contains(name);
   Quantity amount, unit = Quantity::of_count(1);
@@ -336,13 +342,14 @@ Result<std::string> resource_value(const json::value& container, std::string_vie
 Variables service_variables(const std::vector<ObjectPtr>& services, bool all, std::string_view ns) {
   Variables variables;
   auto add = [&](const Object& service) {
-    auto ip = get_string(service.json(), "spec.clusterIP");
+    view::ServiceSpec spec = view::Service(service).spec();
+    auto ip = spec.cluster_ip();
     if (ip.empty() || ip == "None") return;
     std::string name = env_name(service.name()), address(ip);
     bool first_port = true;
-    for (const auto& port : get_array(service.json(), "spec.ports")) {
-      std::string number = std::to_string(get_int(port, "port"));
-      std::string protocol(get_string(port, "protocol"));
+    for (view::ServicePort port : spec.ports()) {
+      std::string number = std::to_string(port.port());
+      std::string protocol(port.protocol());
       if (protocol.empty()) protocol = "TCP";
       std::string base = name + "_PORT_" + number + "_" + protocol, url = to_lower(protocol) + "://" + address + ":" + number;
       if (first_port) {
@@ -350,8 +357,7 @@ Variables service_variables(const std::vector<ObjectPtr>& services, bool all, st
         variables[name + "_SERVICE_PORT"] = number;
         variables[name + "_PORT"] = url;
       }
-      if (auto port_name = get_string(port, "name"); !port_name.empty())
-        variables[name + "_SERVICE_PORT_" + env_name(port_name)] = number;
+      if (auto port_name = port.name(); !port_name.empty()) variables[name + "_SERVICE_PORT_" + env_name(port_name)] = number;
       variables[base] = url;
       variables[base + "_PROTO"] = to_lower(protocol);
       variables[base + "_PORT"] = number;
@@ -368,7 +374,7 @@ Variables service_variables(const std::vector<ObjectPtr>& services, bool all, st
 
 Result<Variables> make_environment(const json::value& pod, const json::value& container, const Lookup& lookup,
                                    const PodIdentity& identity) {
-  return Maker(pod, container, lookup, identity).make();
+  return Maker(view::Pod(pod), view::Container(container), lookup, identity).make();
 }
 
 }  // namespace coracle::node

@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -27,7 +28,7 @@ std::optional<uint32_t> range_in(const json::value& value, std::string_view name
 
 }  // namespace
 
-bool has_own_users(const json::value& pod) { return !get_bool(pod, "spec.hostUsers", true); }
+bool has_own_users(const json::value& pod) { return !view::Pod(pod).spec().host_users_or(true); }
 
 std::vector<IdSpan> parse_subordinate_ids(std::string_view text) {
   std::vector<IdSpan> out;

@@ -4,34 +4,14 @@
 
 #include <set>
 
+#include "daemon/node/docker_config.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
 namespace {
-
-void add_auths(const json::object& auths, std::vector<runtime::Credentials>& found) {
-  for (const auto& [registry, entry] : auths) {
-    runtime::Credentials credentials;
-    std::string host(registry);
-    for (std::string_view scheme : {"https://", "http://"})
-      if (host.starts_with(scheme)) host.erase(0, scheme.size());
-    while (host.ends_with('/')) host.pop_back();
-    credentials.registry = host;
-    credentials.username = get_string(entry, "username");
-    credentials.password = get_string(entry, "password");
-    credentials.identity_token = get_string(entry, "identitytoken");
-    if (auto packed = get_string(entry, "auth"); !packed.empty()) {
-      auto decoded = base64_decode(packed);
-      size_t colon = decoded ? decoded->find(':') : std::string::npos;
-      if (colon == std::string::npos) continue;
-      credentials.username = decoded->substr(0, colon);
-      credentials.password = decoded->substr(colon + 1);
-    }
-    found.push_back(std::move(credentials));
-  }
-}
 
 // "registry.example/team/*" matches all repositories below it; any other pattern is one repository.
 bool is_allowlisted(const std::vector<std::string>& list, std::string_view reference) {
@@ -64,26 +44,23 @@ PullPolicy pull_policy(std::string_view reference, std::string_view policy) {
 }
 
 PullPolicy pull_policy(const json::value& container) {
-  return pull_policy(get_string(container, "image"), get_string(container, "imagePullPolicy"));
+  return pull_policy(view::Container(container).image(), view::Container(container).image_pull_policy());
 }
 
 std::string image_holder(const std::string& uid, std::string_view volume) { return uid + ".volume." + std::string(volume); }
 
 std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
   std::vector<runtime::Credentials> found;
-  const std::string source = std::string(get_string(secret, "metadata.namespace")) + "/" +
-                             std::string(get_string(secret, "metadata.name")) + "/" +
-                             std::string(get_string(secret, "metadata.uid"));
-  const json::object& data = get_object(secret, "data");
+  view::ObjectMeta metadata = view::Secret(secret).metadata();
+  const std::string source =
+      std::string(metadata.namespace_()) + "/" + std::string(metadata.name()) + "/" + std::string(metadata.uid());
+  const json::object& data = view::Secret(secret).data();
   for (const char* key : {".dockerconfigjson", ".dockercfg"}) {
     const json::value* packed = data.if_contains(key);
     if (!packed || !packed->is_string()) continue;
     auto text = base64_decode(packed->get_string());
     if (!text) continue;
-    auto config = parse_json(*text);
-    if (!config || !config->is_object()) continue;
-    bool nested = std::string_view(key) == ".dockerconfigjson";
-    add_auths(nested ? get_object(*config, "auths") : config->get_object(), found);
+    add_credentials(*text, std::string_view(key) == ".dockerconfigjson", found);
   }
   for (runtime::Credentials& each : found) each.source = source;
   return found;
@@ -93,8 +70,8 @@ PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup) {
   PullSecrets secrets;
   std::set<std::string_view> seen;
   TextBudget budget("the pod's imagePullSecrets", kPullSecretsBytesMax);
-  for (const auto& reference : get_array(pod, "spec.imagePullSecrets")) {
-    auto name = get_string(reference, "name");
+  for (view::LocalObjectReference reference : view::Pod(pod).spec().image_pull_secrets()) {
+    auto name = reference.name();
     if (name.empty() || !seen.insert(name).second) continue;
     ObjectPtr secret = lookup.secret(name);
     if (!secret) {

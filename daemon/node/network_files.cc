@@ -7,6 +7,7 @@
 
 #include "daemon/node/pod.h"
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -36,14 +37,12 @@ void set_option(std::vector<std::string>& options, const std::string& option) {
   options.push_back(option);
 }
 
-void add_config(ResolvConf& conf, const json::value& config) {
-  for (const auto& server : get_array(config, "nameservers"))
-    if (server.is_string()) add_new(conf.nameservers, std::string(server.get_string()));
-  for (const auto& search : get_array(config, "searches"))
-    if (search.is_string()) add_new(conf.searches, std::string(search.get_string()));
-  for (const auto& option : get_array(config, "options")) {
-    std::string text(get_string(option, "name"));
-    if (auto value = get_string(option, "value"); !value.empty()) text += ":" + std::string(value);
+void add_config(ResolvConf& conf, view::PodDNSConfig config) {
+  for (std::string_view server : config.nameservers()) add_new(conf.nameservers, std::string(server));
+  for (std::string_view search : config.searches()) add_new(conf.searches, std::string(search));
+  for (view::PodDNSConfigOption option : config.options()) {
+    std::string text(option.name());
+    if (auto value = option.value(); !value.empty()) text += ":" + std::string(value);
     if (!text.empty()) set_option(conf.options, text);
   }
 }
@@ -88,8 +87,9 @@ std::string ResolvConf::text() const {
 }
 
 ResolvConf make_resolv_conf(const json::value& pod, const ResolvConf& host, const PodNetworkHooks& network) {
-  auto policy = get_string(pod, "spec.dnsPolicy");
-  bool on_host = get_bool(pod, "spec.hostNetwork");
+  view::PodSpec spec = view::Pod(pod).spec();
+  auto policy = spec.dns_policy();
+  bool on_host = spec.host_network();
   bool cluster = policy == "ClusterFirstWithHostNet" || ((policy.empty() || policy == "ClusterFirst") && !on_host);
   ResolvConf conf;
   if (policy == "None") {
@@ -98,13 +98,13 @@ ResolvConf make_resolv_conf(const json::value& pod, const ResolvConf& host, cons
     const std::string& domain = network.cluster_domain;
     conf.nameservers = network.nameservers;
     if (!domain.empty())
-      conf.searches = {std::string(get_string(pod, "metadata.namespace")) + ".svc." + domain, "svc." + domain, domain};
+      conf.searches = {std::string(view::Pod(pod).metadata().namespace_()) + ".svc." + domain, "svc." + domain, domain};
     for (const auto& search : host.searches) add_new(conf.searches, search);
     conf.options = {"ndots:5"};
   } else {
     conf = host;
   }
-  if (const auto* config = find(pod, "spec.dnsConfig")) add_config(conf, *config);
+  add_config(conf, spec.dns_config());
   cut(conf);
   return conf;
 }
@@ -112,7 +112,7 @@ ResolvConf make_resolv_conf(const json::value& pod, const ResolvConf& host, cons
 std::string make_hosts_file(const json::value& pod, const std::vector<std::string>& ips, std::string_view host,
                             std::string_view cluster_domain) {
   std::string text;
-  if (get_bool(pod, "spec.hostNetwork")) {
+  if (view::Pod(pod).spec().host_network()) {
     text = "# Kubernetes-managed hosts file (host network).\n" + std::string(host);
     if (!text.ends_with('\n')) text += '\n';
   } else {
@@ -127,12 +127,11 @@ std::string make_hosts_file(const json::value& pod, const std::vector<std::strin
     std::string fqdn = fqdn_of(pod, cluster_domain), name = hostname_of(pod);
     for (const auto& ip : ips) text += ip + "\t" + (fqdn.empty() ? "" : fqdn + "\t") + name + "\n";
   }
-  const auto& aliases = get_array(pod, "spec.hostAliases");
+  view::Range<view::HostAlias> aliases = view::Pod(pod).spec().host_aliases();
   if (!aliases.empty()) text += "\n# Entries added by HostAliases.\n";
-  for (const auto& alias : aliases) {
-    text += std::string(get_string(alias, "ip"));
-    for (const auto& name : get_array(alias, "hostnames"))
-      if (name.is_string()) text += "\t" + std::string(name.get_string());
+  for (view::HostAlias alias : aliases) {
+    text += std::string(alias.ip());
+    for (std::string_view name : alias.hostnames()) text += "\t" + std::string(name);
     text += "\n";
   }
   return text;

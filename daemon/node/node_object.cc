@@ -13,6 +13,7 @@
 #include "runtime/sys/file.h"
 #include "store/object/object.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -58,9 +59,8 @@ json::object labels_of(const AgentConfig& config, const MachineInfo& machine) {
 json::object condition(const json::value& before, std::string_view type, bool value, std::string_view reason,
                        std::string_view message, WallTime now) {
   std::string since = format_time(now);
-  for (const auto& old : get_array(before, "status.conditions"))
-    if (get_string(old, "type") == type && get_string(old, "status") == (value ? "True" : "False"))
-      since = get_string(old, "lastTransitionTime");
+  for (view::NodeCondition old : view::Node(before).status().conditions())
+    if (old.type() == type && old.status() == (value ? "True" : "False")) since = old.last_transition_time();
   return {{"type", type},
           {"status", value ? "True" : "False"},
           {"lastHeartbeatTime", format_time(now)},
@@ -195,7 +195,7 @@ Pressure pressure_on(const MachineInfo& info) {
 
 json::object extended_resources(const json::value& node) {
   json::object found;
-  for (const auto& [name, amount] : get_object(node, "status.capacity"))
+  for (const auto& [name, amount] : view::Node(node).status().capacity())
     if (name.find('/') != name.npos) found[name] = amount;
   return found;
 }
@@ -300,7 +300,7 @@ Result<void> NodeObject::refresh() {
       make_node_status(config_, machine, runtime_.enforcement(), runtime_.images().list(), node->json(), clock_.now());
   json::object changed;
   for (const auto& [name, value] : wanted) {
-    const json::value* there = get_object(node->json(), "status").if_contains(name);
+    const json::value* there = view::Node(*node).status().members().if_contains(name);
     bool both_empty = !there && value.is_array() && value.get_array().empty();
     bool same = there && (name == "conditions" ? same_but_for_heartbeats(*there, value) : *there == value);
     if (!both_empty && !same) changed[name] = in_place_of(there, value);

@@ -3,6 +3,7 @@
 #include "daemon/node/pod.h"
 
 #include <algorithm>
+#include <array>
 
 #include "daemon/volume/backing.h"
 #include "store/kinds/pod/pod_state.h"
@@ -11,8 +12,6 @@ namespace coracle::node {
 
 namespace {
 
-constexpr const char* kStatusLists[] = {"status.containerStatuses", "status.initContainerStatuses",
-                                        "status.ephemeralContainerStatuses"};
 constexpr size_t kHostnameMax = 63;  // sethostname(2) allows 64, DNS labels 63
 
 RestartPolicy parse_policy(std::string_view text, RestartPolicy absent) {
@@ -22,15 +21,19 @@ RestartPolicy parse_policy(std::string_view text, RestartPolicy absent) {
   return absent;
 }
 
-ContainerRef reference_to(const json::value& spec, bool init) {
-  bool sidecar = init && get_string(spec, "restartPolicy") == "Always";
-  return {&spec, get_string(spec, "name"), sidecar ? Role::sidecar : init ? Role::init : Role::main};
+ContainerRef reference_to(view::Container spec, bool init) {
+  bool sidecar = init && spec.restart_policy() == "Always";
+  return {&spec.raw(), spec.name(), sidecar ? Role::sidecar : init ? Role::init : Role::main};
 }
 
-void add_references(const json::value& source, References& found) {
-  if (auto name = get_string(source, "configMap.name"); !name.empty()) found.config_maps.emplace(name);
-  if (auto name = get_string(source, "secret.secretName"); !name.empty()) found.secrets.emplace(name);
-  if (auto name = get_string(source, "secret.name"); !name.empty()) found.secrets.emplace(name);  // in projected volumes
+std::array<view::Range<view::ContainerStatus>, 3> status_lists(const json::value& pod) {
+  view::PodStatus status = view::Pod(pod).status();
+  return {status.container_statuses(), status.init_container_statuses(), status.ephemeral_container_statuses()};
+}
+
+void add_references(std::string_view config_map, std::string_view secret, References& found) {
+  if (!config_map.empty()) found.config_maps.emplace(config_map);
+  if (!secret.empty()) found.secrets.emplace(secret);
 }
 
 }  // namespace
@@ -38,29 +41,29 @@ void add_references(const json::value& source, References& found) {
 std::vector<ContainerRef> containers_of(const json::value& pod) {
   std::vector<ContainerRef> containers;
   containers.reserve(count_containers(pod));
-  for (const auto& spec : get_array(pod, "spec.initContainers")) containers.push_back(reference_to(spec, true));
-  for (const auto& spec : get_array(pod, "spec.containers")) containers.push_back(reference_to(spec, false));
+  view::PodSpec spec = view::Pod(pod).spec();
+  for (view::Container container : spec.init_containers()) containers.push_back(reference_to(container, true));
+  for (view::Container container : spec.containers()) containers.push_back(reference_to(container, false));
   return containers;
 }
 
 std::vector<ContainerRef> ephemeral_of(const json::value& pod) {
   std::vector<ContainerRef> containers;
-  for (const auto& spec : get_array(pod, "spec.ephemeralContainers"))
-    containers.push_back({&spec, get_string(spec, "name"), Role::ephemeral});
+  for (view::EphemeralContainer container : view::Pod(pod).spec().ephemeral_containers())
+    containers.push_back({&container.raw(), container.name(), Role::ephemeral});
   return containers;
 }
 
 size_t count_containers(const json::value& pod) {
-  size_t count = 0;
-  for (const char* list : {"spec.initContainers", "spec.containers", "spec.ephemeralContainers"})
-    count += get_array(pod, list).size();
-  return count;
+  view::PodSpec spec = view::Pod(pod).spec();
+  return spec.init_containers().size() + spec.containers().size() + spec.ephemeral_containers().size();
 }
 
 std::optional<ContainerRef> find_container(const json::value& pod, std::string_view name) {
-  for (const char* list : {"spec.initContainers", "spec.containers"})
-    for (const auto& spec : get_array(pod, list))
-      if (get_string(spec, "name") == name) return reference_to(spec, list == std::string_view("spec.initContainers"));
+  view::PodSpec spec = view::Pod(pod).spec();
+  for (bool init : {true, false})
+    for (view::Container container : init ? spec.init_containers() : spec.containers())
+      if (container.name() == name) return reference_to(container, init);
   for (const auto& container : ephemeral_of(pod))
     if (container.name == name) return container;
   return std::nullopt;
@@ -70,8 +73,8 @@ ContainerIndex::ContainerIndex(const json::value& pod) : all_(containers_of(pod)
   for (const auto& container : ephemeral_of(pod)) all_.push_back(container);
   // Of two containers with the same name, the first counts.
   for (size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);
-  for (const char* list : kStatusLists)
-    for (const auto& status : get_array(pod, list)) statuses_.emplace(get_string(status, "name"), &status);
+  for (const auto& list : status_lists(pod))
+    for (view::ContainerStatus status : list) statuses_.emplace(status.name(), &status.raw());
 }
 
 const ContainerRef* ContainerIndex::find(std::string_view name) const {
@@ -85,36 +88,35 @@ const json::value* ContainerIndex::status_of(std::string_view container) const {
 }
 
 const json::value* status_of(const json::value& pod, std::string_view container) {
-  for (const char* list : kStatusLists)
-    for (const auto& status : get_array(pod, list))
-      if (get_string(status, "name") == container) return &status;
+  for (const auto& list : status_lists(pod))
+    for (view::ContainerStatus status : list)
+      if (status.name() == container) return &status.raw();
   return nullptr;
 }
 
 RestartPolicy restart_policy(const json::value& pod, const ContainerRef& container) {
-  RestartPolicy policy = parse_policy(get_string(pod, "spec.restartPolicy"), RestartPolicy::always);
+  RestartPolicy policy = parse_policy(view::Pod(pod).spec().restart_policy(), RestartPolicy::always);
   if (container.role == Role::sidecar) return RestartPolicy::always;
   if (container.role == Role::ephemeral) return RestartPolicy::never;
   // An init container in a pod with restartPolicy Always is restarted only after a failure.
   if (container.role == Role::init && policy == RestartPolicy::always) policy = RestartPolicy::on_failure;
-  return parse_policy(get_string(*container.spec, "restartPolicy"), policy);
+  return parse_policy(view::Container(*container.spec).restart_policy(), policy);
 }
 
 bool restarts_by_rule(const json::value& container, int exit_code) {
-  for (const auto& rule : get_array(container, "restartPolicyRules")) {
-    const json::array& values = get_array(rule, "exitCodes.values");
-    bool among =
-        std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.is_int64() && v.get_int64() == exit_code; });
-    bool matches = get_string(rule, "exitCodes.operator") == "NotIn" ? !among : among;
-    if (matches && get_string(rule, "action") == "Restart") return true;
+  for (view::ContainerRestartRule rule : view::Container(container).restart_policy_rules()) {
+    view::Range<int64_t> values = rule.exit_codes().values();
+    bool among = std::find(values.begin(), values.end(), exit_code) != values.end();
+    bool matches = rule.exit_codes().operator_() == "NotIn" ? !among : among;
+    if (matches && rule.action() == "Restart") return true;
   }
   return false;
 }
 
 int64_t grace_seconds(const json::value& pod) {
-  if (const auto* deletion = find(pod, "metadata.deletionGracePeriodSeconds"); deletion && deletion->is_int64())
-    return std::max<int64_t>(deletion->get_int64(), 0);
-  int64_t seconds = get_int(pod, "spec.terminationGracePeriodSeconds", 30);
+  view::ObjectMeta metadata = view::Pod(pod).metadata();
+  if (metadata.has_deletion_grace_period_seconds()) return std::max<int64_t>(metadata.deletion_grace_period_seconds(), 0);
+  int64_t seconds = view::Pod(pod).spec().termination_grace_period_seconds_or(30);
   return seconds < 0 ? 1 : seconds;  // Source: kubelet, pod_workers.go
 }
 
@@ -122,31 +124,30 @@ bool ends_by_itself(const json::value& pod) { return is_terminal(view::Pod(pod))
 
 std::vector<HostPort> host_ports(const json::value& pod) {
   std::vector<HostPort> ports;
-  if (get_bool(pod, "spec.hostNetwork")) return ports;  // such a pod listens on the host's addresses itself
+  if (view::Pod(pod).spec().host_network()) return ports;  // such a pod listens on the host's addresses itself
   for (const auto& container : containers_of(pod)) {
-    for (const auto& port : get_array(*container.spec, "ports")) {
-      int64_t host_port = get_int(port, "hostPort");
-      if (host_port <= 0) continue;
-      auto protocol = get_string(port, "protocol");
-      ports.push_back({std::string(get_string(port, "hostIP")), uint16_t(host_port), uint16_t(get_int(port, "containerPort")),
-                       protocol.empty() ? "TCP" : std::string(protocol)});
+    for (view::ContainerPort port : view::Container(*container.spec).ports()) {
+      if (port.host_port() <= 0) continue;
+      ports.push_back({std::string(port.host_ip()), uint16_t(port.host_port()), uint16_t(port.container_port()),
+                       port.protocol().empty() ? "TCP" : std::string(port.protocol())});
     }
   }
   return ports;
 }
 
 bool is_recursively_read_only(const json::value& volume_mount) {
-  auto wanted = get_string(volume_mount, "recursiveReadOnly");
+  auto wanted = view::VolumeMount(volume_mount).recursive_read_only();
   return wanted == "Enabled" || wanted == "IfPossible";
 }
 
 References volume_references(const json::value& pod) {
   References found;
-  for (const auto& volume : get_array(pod, "spec.volumes")) {
-    add_references(volume, found);
-    if (std::string claim = volume::claim_name(get_string(pod, "metadata.name"), volume); !claim.empty())
+  for (view::Volume volume : view::Pod(pod).spec().volumes()) {
+    add_references(volume.config_map().name(), volume.secret().secret_name(), found);
+    if (std::string claim = volume::claim_name(view::Pod(pod).metadata().name(), volume.raw()); !claim.empty())
       found.claims.insert(std::move(claim));
-    for (const auto& source : get_array(volume, "projected.sources")) add_references(source, found);
+    for (view::VolumeProjection source : volume.projected().sources())
+      add_references(source.config_map().name(), source.secret().name(), found);
   }
   return found;
 }
@@ -167,9 +168,10 @@ Result<PodPaths> paths_of(const AgentConfig& config, const Key& pod, std::string
 }
 
 std::string hostname_of(const json::value& pod) {
-  std::string name(get_string(pod, "spec.hostname"));
-  if (auto override_ = get_string(pod, "spec.hostnameOverride"); !override_.empty()) return std::string(override_);
-  if (name.empty()) name = get_string(pod, "metadata.name");
+  view::PodSpec spec = view::Pod(pod).spec();
+  std::string name(spec.hostname());
+  if (auto override_ = spec.hostname_override(); !override_.empty()) return std::string(override_);
+  if (name.empty()) name = view::Pod(pod).metadata().name();
   if (name.size() > kHostnameMax) {
     name.resize(kHostnameMax);
     while (!name.empty() && (name.back() == '-' || name.back() == '.')) name.pop_back();
@@ -178,9 +180,9 @@ std::string hostname_of(const json::value& pod) {
 }
 
 std::string fqdn_of(const json::value& pod, std::string_view cluster_domain) {
-  auto subdomain = get_string(pod, "spec.subdomain");
+  auto subdomain = view::Pod(pod).spec().subdomain();
   if (subdomain.empty()) return "";
-  return hostname_of(pod) + "." + std::string(subdomain) + "." + std::string(get_string(pod, "metadata.namespace")) + ".svc." +
+  return hostname_of(pod) + "." + std::string(subdomain) + "." + std::string(view::Pod(pod).metadata().namespace_()) + ".svc." +
          std::string(cluster_domain);
 }
 

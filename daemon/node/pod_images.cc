@@ -7,6 +7,7 @@
 #include "daemon/node/pod_sync.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -25,14 +26,14 @@ bool shows_pull(std::string_view waiting_reason) {
 
 std::set<std::string_view> mounted_volumes(const json::value& container) {
   std::set<std::string_view> names;
-  for (const json::value& mount : get_array(container, "volumeMounts")) names.insert(get_string(mount, "name"));
+  for (view::VolumeMount mount : view::Container(container).volume_mounts()) names.insert(mount.name());
   return names;
 }
 
 }  // namespace
 
 std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
-  ImageWanted wanted{record.name, std::string(get_string(*container.spec, "image")), pull_policy(*container.spec),
+  ImageWanted wanted{record.name, std::string(view::Container(*container.spec).image()), pull_policy(*container.spec),
                      record.attempt + 1, &container};
   return find_image(wanted, container, record);
 }
@@ -41,14 +42,13 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
 bool PodSync::mount_images(const ContainerRef& container, ContainerRecord& record) {
   bool all = true;
   const std::set<std::string_view> mounted_here = mounted_volumes(*container.spec);
-  for (const auto& volume : get_array(pod(), "spec.volumes")) {
-    const json::value* source = find(volume, "image");
-    std::string name(get_string(volume, "name")), place = paths_.volume(name);
-    if (!source || !mounted_here.contains(name)) continue;
+  for (view::Volume volume : view::Pod(pod()).spec().volumes()) {
+    std::string name(volume.name()), place = paths_.volume(name);
+    if (!volume.has_image() || !mounted_here.contains(name)) continue;
     auto there = sys::open_directory(place);
     if (there && sys::is_mount_point(*there).value_or(false)) continue;
-    std::string reference(get_string(*source, "reference"));
-    ImageWanted wanted{std::string(kOfVolume) + name, reference, pull_policy(reference, get_string(*source, "pullPolicy")), 0,
+    std::string reference(volume.image().reference());
+    ImageWanted wanted{std::string(kOfVolume) + name, reference, pull_policy(reference, volume.image().pull_policy()), 0,
                        nullptr};
     auto image = find_image(wanted, container, record);
     if (!image) {

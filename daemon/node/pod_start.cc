@@ -13,6 +13,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -81,7 +82,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   inputs.enforcement = seams_.runtime.enforcement();
   inputs.machine_memory = worker_.machine_memory_;
   inputs.seccomp_default = seams_.config.seccomp_default;
-  inputs.host_name = get_bool(pod(), "spec.hostNetwork") ? seams_.config.node_name : hostname_of(pod());
+  inputs.host_name = view::Pod(pod()).spec().host_network() ? seams_.config.node_name : hostname_of(pod());
   inputs.shared_memory_dir = TRY(shared_memory());
   inputs.log_path = paths_.log(container.name, attempt);
   TRY(sys::make_directories(paths_.logs + "/" + record.name, 0755));
@@ -95,9 +96,9 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   inputs.apparmor_profile = TRY(apparmor_profile(spec));
   inputs.target_id = TRY(target_id(container));
   runtime::ContainerSpec made = TRY(make_container_spec(pod(), spec, inputs));
-  std::string policy(get_string(spec, "terminationMessagePolicy"));
+  std::string policy(view::Container(spec).termination_message_policy());
   made.metadata = ContainerMark{record.name,
-                                std::string(get_string(spec, "image")),
+                                std::string(view::Container(spec).image()),
                                 image.digests.empty() ? image.id : image.digests.front(),
                                 made.stop_signal,
                                 definition_of(spec),
@@ -109,9 +110,10 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
 
 // The target container of an ephemeral container, if the containers have separate PID namespaces.
 Result<std::string> PodSync::target_id(const ContainerRef& container) const {
-  std::string target(get_string(*container.spec, "targetContainerName"));
+  std::string target(view::EphemeralContainer(*container.spec).target_container_name());
   if (container.role != Role::ephemeral || target.empty()) return std::string();
-  if (get_bool(pod(), "spec.hostPID") || get_bool(pod(), "spec.shareProcessNamespace")) return std::string();
+  view::PodSpec spec = view::Pod(pod()).spec();
+  if (spec.host_pid() || spec.share_process_namespace()) return std::string();
   const ContainerRecord* record = record_.find(target);
   if (record && record->running) return record->id();
   return Error(Code::not_found, "unable to find target container " + coracle::quoted(target) + ": it does not run");
@@ -134,7 +136,7 @@ Result<std::string> PodSync::apparmor_profile(const json::value& container) cons
 
 // The /dev/shm that the containers of the pod share, if it has more than one, because they share the IPC namespace.
 Result<std::string> PodSync::shared_memory() {
-  if (get_bool(pod(), "spec.hostIPC")) return std::string("/dev/shm");
+  if (view::Pod(pod()).spec().host_ipc()) return std::string("/dev/shm");
   if (containers().all().size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
   if (has_own_users(pod())) return std::string();  // the sandbox has one, owned by the pod's users
   std::string path = paths_.state + "/shm";
@@ -145,7 +147,7 @@ Result<std::string> PodSync::shared_memory() {
 
 Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& container, int attempt) {
   const AgentConfig& config = seams_.config;
-  bool on_host = get_bool(pod(), "spec.hostNetwork");
+  bool on_host = view::Pod(pod()).spec().host_network();
   std::string hosts = paths_.state + "/etc-hosts", resolv = paths_.state + "/resolv.conf", hostname = paths_.state + "/hostname";
   std::string hosts_text =
       make_hosts_file(pod(), record_.ips, on_host ? read_host_file(config, "/etc/hosts") : "", seams_.network.cluster_domain);
@@ -186,9 +188,10 @@ void PodSync::note_started(const ContainerRef& container, ContainerRecord& recor
   record.running = record.in_sandbox = true;
   show_log(record);
   event(false, "Started", "Started container " + record.name, &container);
-  if (get_object(*container.spec, "lifecycle.postStart").empty()) return;
+  view::LifecycleHandler hook = view::Container(*container.spec).lifecycle().post_start();
+  if (hook.members().empty()) return;
   record.post_start = {HookState::running, ""};
-  const auto sleep = bounded_seconds(std::max<int64_t>(get_int(*container.spec, "lifecycle.postStart.sleep.seconds"), 0));
+  const auto sleep = bounded_seconds(std::max<int64_t>(hook.sleep().seconds(), 0));
   begin_hook(container, record, "postStart", std::max(kPostStartTimeout, sleep));
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -55,7 +56,7 @@ Result<void> PodSync::create_sandbox() {
                    uid_,
                    format_time(seams_.clock.now()),
                    grace_seconds(pod()),
-                   get_bool(pod(), "spec.hostNetwork"),
+                   view::Pod(pod()).spec().host_network(),
                    desired_.is_static,
                    first.value_or(0)};
   auto spec = make_sandbox_spec(pod(), uid_, mark.to_text(), seams_.network.cluster_domain, seams_.config.pod_pids_max);
@@ -83,7 +84,7 @@ Result<void> PodSync::create_sandbox() {
 
 // Checks for requirements that this node lacks: the pod then waits with an event and does not run without them.
 Result<void> PodSync::check_means() {
-  if (!get_array(pod(), "spec.resourceClaims").empty()) {
+  if (!view::Pod(pod()).spec().resource_claims().empty()) {
     Error why(Code::unsupported, "resource claims cannot be prepared: this node has no dynamic resource allocation");
     event(true, "FailedPrepareDynamicResources", "Failed to prepare dynamic resources: " + why.text());
     return why;
@@ -95,13 +96,13 @@ Result<void> PodSync::check_means() {
 }
 
 Result<void> PodSync::check_runtime_class() {
-  std::string name(get_string(pod(), "spec.runtimeClassName"));
+  std::string name(view::Pod(pod()).spec().runtime_class_name());
   if (name.empty()) return {};
   auto found = seams_.client.get(kRuntimeClass, {"", name});
   if (!found && found.error().code() == Code::not_found)
     return Error(Code::not_found, "RuntimeClass " + coracle::quoted(name) + " not found");
   ObjectPtr runtime_class = TRY(std::move(found).wrap("look up RuntimeClass " + coracle::quoted(name)));
-  std::string handler(get_string(runtime_class->json(), "handler"));
+  std::string handler(view::RuntimeClass(*runtime_class).handler());
   if (is_runtime_handler(handler)) return {};
   return Error(Code::unsupported, "no runtime for " + coracle::quoted(handler) + " is configured");
 }
@@ -109,7 +110,7 @@ Result<void> PodSync::check_runtime_class() {
 // Returns the conflicts of the pod's host ports with programs of the machine.
 Result<std::vector<std::string>> PodSync::attach_network() {
   Attachment attachment{seams_.config.node_ips};
-  if (!get_bool(pod(), "spec.hostNetwork")) {
+  if (!view::Pod(pod()).spec().host_network()) {
     Fd network = TRY(seams_.runtime.network_namespace(uid_).wrap("open the network namespace"));
     attachment = TRY(seams_.network.attach(uid_, network, record_.key, host_ports(pod())).wrap("attach network"));
   }
@@ -161,9 +162,9 @@ void PodSync::note_mount_failures(const std::vector<MountFailure>& failures, boo
   for (const MountFailure& failure : failures)
     if (told.emplace(failure.text, now).second) event(true, failure.reason, failure.text);
   if (failures.empty()) return;
-  const json::array& volumes = get_array(pod(), "spec.volumes");
-  bool on_host = std::any_of(volumes.begin(), volumes.end(), [](const json::value& volume) {
-    return !get_string(volume, "hostPath.type").empty() || !volume::claim_name("", volume).empty();
+  view::Range<view::Volume> volumes = view::Pod(pod()).spec().volumes();
+  bool on_host = std::any_of(volumes.begin(), volumes.end(), [](view::Volume volume) {
+    return !volume.host_path().type().empty() || !volume::claim_name("", volume.raw()).empty();
   });
   again_at(now + (on_host ? kHostPathRetry : kConfigErrorRetry));
   waits_ = true;
@@ -234,15 +235,16 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
   std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
   // captured by value, because the pod may be deleted before the hook ends
   auto task = [&worker = worker_, pod = desired_.object, uid = uid_, name = std::string(container.name), id = record.id(),
-               key = hook_name(record, hook), field = std::string("lifecycle.") + hook, address, timeout,
+               key = hook_name(record, hook), begins = hook == std::string_view("postStart"), address, timeout,
                gone = entry_.gone.get_token()](std::stop_token stop) {
     std::stop_source end;
     std::stop_callback on_stop(stop, [&] { end.request_stop(); });
     std::stop_callback on_gone(gone, [&] { end.request_stop(); });
     ActionResult result{true, ""};
     auto ref = find_container(pod->json(), name);
-    const json::value* handler = ref ? find(*ref->spec, field) : nullptr;
-    if (handler) result = worker.seams_.actions.run(*handler, {uid, id, address, ref->spec}, timeout, end.get_token());
+    view::Lifecycle lifecycle = ref ? view::Container(*ref->spec).lifecycle() : view::Lifecycle();
+    view::LifecycleHandler handler = begins ? lifecycle.post_start() : lifecycle.pre_stop();
+    if (handler) result = worker.seams_.actions.run(handler.raw(), {uid, id, address, ref->spec}, timeout, end.get_token());
     worker.report(uid, [&](Reports& reports) {
       reports.hooks[key] = Hook{result.success ? HookState::done : HookState::failed, result.text};
     });

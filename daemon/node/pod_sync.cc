@@ -11,6 +11,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/object/selector.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -31,10 +32,8 @@ constexpr const char* kEvicted = "Evicted";
 constexpr int64_t kEvictionGraceSeconds = 1;  // kubelet's, for a pod over its limit
 
 bool says_ready(const json::object& status) {
-  const json::value* conditions = status.if_contains("conditions");
-  if (!conditions || !conditions->is_array()) return false;
-  for (const json::value& condition : conditions->get_array())
-    if (get_string(condition, "type") == "Ready") return get_string(condition, "status") == "True";
+  for (view::PodCondition condition : view::PodStatus(status).conditions())
+    if (condition.type() == "Ready") return condition.status() == "True";
   return false;
 }
 
@@ -47,7 +46,8 @@ Result<ObjectPtr> object_of(const SandboxMark& mark, const runtime::SandboxState
   json::array containers;
   for (const auto& state : sandbox.containers) {
     std::string name = ContainerMark::from_text(state.metadata).name;
-    bool seen = std::any_of(containers.begin(), containers.end(), [&](const auto& c) { return get_string(c, "name") == name; });
+    bool seen =
+        std::any_of(containers.begin(), containers.end(), [&](const auto& c) { return view::Container(c).name() == name; });
     if (!name.empty() && !seen) containers.push_back(json::object{{"name", name}});
   }
   json::object metadata{{"namespace", mark.pod.ns}, {"name", mark.pod.name}, {"uid", mark.uid}};
@@ -129,8 +129,8 @@ Result<bool> PodSync::prepare() {
   if (!std::exchange(entry_.looked, true)) restore_status();
   adopt_status(record_, known ? known->json() : pod(), seams_.clock);
   if (!record_.start_time) record_.start_time = seams_.clock.now();
-  if (const auto* limit = find(pod(), "spec.activeDeadlineSeconds"); limit && limit->is_int64())
-    record_.active_deadline = steady_of(*record_.start_time + bounded_seconds(limit->get_int64()), seams_.clock);
+  if (view::PodSpec spec = view::Pod(pod()).spec(); spec.has_active_deadline_seconds())
+    record_.active_deadline = steady_of(*record_.start_time + bounded_seconds(spec.active_deadline_seconds()), seams_.clock);
   return true;
 }
 
@@ -321,7 +321,8 @@ void PodSync::apply_probe_results() {
       container->started = container->ready = false;
       continue;
     }
-    bool probed = find(*ref.spec, "startupProbe") || find(*ref.spec, "livenessProbe") || find(*ref.spec, "readinessProbe");
+    view::Container spec(*ref.spec);
+    bool probed = spec.has_startup_probe() || spec.has_liveness_probe() || spec.has_readiness_probe();
     if (!probed) {
       container->started = container->ready = true;
       continue;
@@ -344,7 +345,7 @@ void PodSync::apply_probe_results() {
 void PodSync::admit() {
   if (desired_.admitted) return;
   ObjectPtr known = api();
-  bool known_before = record_.sandbox != SandboxFact::absent || (known && !get_string(known->json(), "status.startTime").empty());
+  bool known_before = record_.sandbox != SandboxFact::absent || (known && !view::Pod(*known).status().start_time().empty());
   if (record_.verdict == Verdict::none && !deleting() && !known_before) {
     ObjectPtr node = seams_.node ? seams_.node() : nullptr;
     auto refusal =
@@ -426,7 +427,7 @@ void PodSync::wait_for_others() {
 void PodSync::wait_for_rules() {
   record_.drain_until.reset();
   bool ends = deleting() && !desired_.gone && record_.sandbox == SandboxFact::alive;
-  bool may_wait = ends && seams_.network.serves && !record_.ips.empty() && !get_bool(pod(), "spec.hostNetwork");
+  bool may_wait = ends && seams_.network.serves && !record_.ips.empty() && !view::Pod(pod()).spec().host_network();
   if (!may_wait) return;
   SteadyTime now = seams_.clock.steady();
   if (!entry_.drain_deadline) {
@@ -452,7 +453,7 @@ void PodSync::wait_for_rules() {
 bool PodSync::is_selected() const {
   std::vector<ObjectPtr> services = seams_.services.list(record_.key.ns);
   return std::any_of(services.begin(), services.end(), [&](const ObjectPtr& service) {
-    const json::object& selector = get_object(service->json(), "spec.selector");
+    const json::object& selector = view::Service(*service).spec().selector();
     return !selector.empty() && LabelSelector::from_map(selector).matches(*desired_.object);
   });
 }

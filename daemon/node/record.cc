@@ -6,24 +6,19 @@
 #include <utility>
 
 #include "store/schema/priority.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
 namespace {
 
-json::value parsed(std::string_view text) {
-  auto value = parse_json(text);
-  return value ? *std::move(value) : json::value(json::object());
-}
-
 // The probe-level terminationGracePeriodSeconds of a failed probe, which replaces the pod's.
 std::optional<int64_t> ailment_grace_seconds(Ailment ailment, const json::value& container) {
   if (ailment != Ailment::startup_probe && ailment != Ailment::liveness_probe) return std::nullopt;
-  bool startup = ailment == Ailment::startup_probe;
-  const json::value* grace =
-      find(container, startup ? "startupProbe.terminationGracePeriodSeconds" : "livenessProbe.terminationGracePeriodSeconds");
-  if (!grace || !grace->is_int64()) return std::nullopt;
-  return std::max<int64_t>(grace->get_int64(), 0);
+  view::Container viewed(container);
+  view::Probe probe = ailment == Ailment::startup_probe ? viewed.startup_probe() : viewed.liveness_probe();
+  if (!probe.has_termination_grace_period_seconds()) return std::nullopt;
+  return std::max<int64_t>(probe.termination_grace_period_seconds(), 0);
 }
 
 ObservedContainer observed_container(const ContainerRecord& record, const ContainerRef& container, const json::value& pod) {
@@ -31,7 +26,7 @@ ObservedContainer observed_container(const ContainerRecord& record, const Contai
   observed.name = record.name;
   observed.role = container.role;
   observed.policy = restart_policy(pod, container);
-  observed.has_pre_stop = !get_object(*container.spec, "lifecycle.preStop").empty();
+  observed.has_pre_stop = !view::Container(*container.spec).lifecycle().pre_stop().members().empty();
   observed.in_sandbox = record.in_sandbox;
   observed.ever_ran = record.attempt >= 0;
   observed.running = record.running;
@@ -57,71 +52,21 @@ void adopt_containers(PodRecord& record, const json::value& pod, const Clock& cl
   for (const auto& container : containers.all()) {
     if (record.find(container.name)) continue;
     ContainerRecord& fresh = record.containers.emplace_back(std::string(container.name));
-    const json::value* status = containers.status_of(container.name);
-    if (!status || get_string(*status, "containerID").empty()) continue;
-    fresh.attempt = int(get_int(*status, "restartCount"));
-    fresh.started = get_bool(*status, "started");
-    fresh.ready = get_bool(*status, "ready");
-    fresh.mark.image_id = get_string(*status, "imageID");
-    if (const auto* ended = coracle::find(*status, "state.terminated"); ended && ended->is_object())
-      fresh.terminated = ended->get_object();
-    if (const auto* last = coracle::find(*status, "lastState.terminated"); last && last->is_object())
-      fresh.last = last->get_object();
+    view::ContainerStatus status(containers.status_of(container.name));
+    if (status.container_id().empty()) continue;
+    fresh.attempt = int(status.restart_count());
+    fresh.started = status.started();
+    fresh.ready = status.ready();
+    fresh.mark.image_id = status.image_id();
+    if (auto ended = status.state().terminated()) fresh.terminated = ended.members();
+    if (auto last = status.last_state().terminated()) fresh.last = last.members();
     if (fresh.terminated) fresh.ended_at = clock.steady();
   }
 }
 
 }  // namespace
 
-ContainerMark ContainerMark::from_text(std::string_view text) {
-  json::value value = parsed(text);
-  auto string = [&](const char* name) { return std::string(get_string(value, name)); };
-  return {string("name"),
-          string("image"),
-          string("imageID"),
-          string("stopSignal"),
-          string("definition"),
-          string("terminationPolicy"),
-          int(get_int(value, "attempt"))};
-}
-
-std::string ContainerMark::to_text() const {
-  return coracle::to_text(json::object{{"name", name},
-                                       {"attempt", attempt},
-                                       {"image", image},
-                                       {"imageID", image_id},
-                                       {"stopSignal", stop_signal},
-                                       {"definition", definition},
-                                       {"terminationPolicy", termination_policy}});
-}
-
-SandboxMark SandboxMark::from_text(std::string_view text) {
-  json::value value = parsed(text);
-  return {Key{std::string(get_string(value, "namespace")), std::string(get_string(value, "name"))},
-          std::string(get_string(value, "uid")),
-          std::string(get_string(value, "created")),
-          get_int(value, "graceSeconds", 30),
-          get_bool(value, "hostNetwork"),
-          get_bool(value, "static"),
-          uint32_t(std::clamp<int64_t>(get_int(value, "firstID"), 0, UINT32_MAX))};
-}
-
-std::string SandboxMark::to_text() const {
-  return coracle::to_text(json::object{{"namespace", pod.ns},
-                                       {"name", pod.name},
-                                       {"uid", uid},
-                                       {"created", created},
-                                       {"graceSeconds", grace_seconds},
-                                       {"hostNetwork", host_network},
-                                       {"static", is_static},
-                                       {"firstID", first_id}});
-}
-
-int ContainerRecord::exit_code() const {
-  if (!terminated) return 0;
-  const auto* code = terminated->if_contains("exitCode");
-  return code && code->is_int64() ? int(code->get_int64()) : 0;
-}
+int ContainerRecord::exit_code() const { return terminated ? int(view::ContainerStateTerminated(*terminated).exit_code()) : 0; }
 
 const ContainerRecord* PodRecord::find(std::string_view name) const {
   for (; indexed < containers.size(); ++indexed) by_name.emplace(containers[indexed].name, indexed);
@@ -133,14 +78,15 @@ ContainerRecord* PodRecord::find(std::string_view name) { return const_cast<Cont
 
 void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock) {
   if (record.containers.size() < count_containers(pod)) adopt_containers(record, pod, clock);
+  view::PodStatus status = view::Pod(pod).status();
   if (!record.start_time) {
-    auto time = parse_time(get_string(pod, "status.startTime"));
+    auto time = parse_time(status.start_time());
     if (time) record.start_time = *time;
   }
   if (record.verdict == Verdict::none && ends_by_itself(pod)) {
-    record.verdict = get_string(pod, "status.phase") == "Succeeded" ? Verdict::succeeded : Verdict::failed;
-    record.verdict_reason = get_string(pod, "status.reason");
-    record.verdict_message = get_string(pod, "status.message");
+    record.verdict = status.phase() == "Succeeded" ? Verdict::succeeded : Verdict::failed;
+    record.verdict_reason = status.reason();
+    record.verdict_message = status.message();
   }
 }
 
@@ -163,13 +109,13 @@ void end_by(ObservedPod& observed, SteadyTime latest) {
 
 }  // namespace
 
-bool is_critical(const json::value& pod) { return get_int(pod, "spec.priority") >= schema::kSystemClusterCritical; }
+bool is_critical(const json::value& pod) { return view::Pod(pod).spec().priority() >= schema::kSystemClusterCritical; }
 
 ObservedPod observed_pod(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
                          std::optional<SteadyTime> node_ends_by) {
   ObservedPod observed;
   observed.sandbox = record.sandbox;
-  observed.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
+  observed.deleting = gone || !view::Pod(pod).metadata().deletion_timestamp().empty();
   observed.verdict = record.verdict;
   // Even with a grace period of 0, a container gets its signal.
   observed.grace_seconds = std::max<int64_t>(grace_seconds(pod), observed.deleting ? 1 : 0);
@@ -193,6 +139,6 @@ ObservedPod observed_pod(const PodRecord& record, const json::value& pod, bool g
   return observed;
 }
 
-std::string definition_of(const json::value& container) { return std::string(get_string(container, "image")); }
+std::string definition_of(const json::value& container) { return std::string(view::Container(container).image()); }
 
 }  // namespace coracle::node

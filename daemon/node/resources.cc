@@ -10,6 +10,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/schema/default.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -31,24 +32,22 @@ void set_cpu_limit(oci::Resources& resources, int64_t millicores) {
 // The container's limit, else its pod's: a pod-level limit is an upper bound for each container. Source: kubelet, getCPULimit and
 // getMemoryLimit (semantics).
 Quantity limit_of(const json::value& pod, const json::value& container, std::string_view name) {
-  Quantity own = or_zero(resource_of(container, "limits", name));
-  const json::value* spec = find(pod, "spec");
-  return own.is_zero() && spec ? or_zero(resource_of(*spec, "limits", name)) : own;
+  Quantity own = or_zero(amount_of(view::Container(container).resources().limits(), name));
+  return own.is_zero() ? or_zero(amount_of(view::Pod(pod).spec().resources().limits(), name)) : own;
 }
 
 std::optional<Quantity> request_or_limit(const json::value& container, std::string_view name) {
-  auto request = resource_of(container, "requests", name);
-  return request ? request : resource_of(container, "limits", name);
+  view::ResourceRequirements resources = view::Container(container).resources();
+  auto request = amount_of(resources.requests(), name);
+  return request ? request : amount_of(resources.limits(), name);
 }
 
 // The sum of the limits of all containers that run concurrently; nullopt if one has no limit.
 std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name) {
-  const json::value* spec = find(pod, "spec");
-  if (spec)
-    if (auto own = resource_of(*spec, "limits", name)) return own;
+  if (auto own = amount_of(view::Pod(pod).spec().resources().limits(), name)) return own;
   Quantity sum, largest_init;
   for (const auto& container : containers_of(pod)) {
-    auto limit = resource_of(*container.spec, "limits", name);
+    auto limit = amount_of(view::Container(*container.spec).resources().limits(), name);
     if (!limit || limit->is_zero()) return std::nullopt;
     if (container.role == Role::init) largest_init = std::max(largest_init, *limit);
     else sum += *limit;
@@ -58,8 +57,7 @@ std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name)
 
 // The pod-level request beyond the sum of the containers' requests, divided equally. Source: kubelet, GetContainerOOMScoreAdjust.
 int64_t share_of_rest(const json::value& pod) {
-  const json::value* spec = find(pod, "spec");
-  auto whole = spec ? resource_of(*spec, "requests", "memory") : std::nullopt;
+  auto whole = amount_of(view::Pod(pod).spec().resources().requests(), "memory");
   auto containers = containers_of(pod);
   if (!whole || containers.empty()) return 0;
   int64_t rest = whole->value();
@@ -105,26 +103,26 @@ bool ports_clash(const std::vector<HostPort>& wanted, const std::vector<ObjectPt
 
 std::set<std::string> huge_page_names(const json::value& pod) {
   std::set<std::string> names;
-  auto add = [&](const json::value& holder) {
-    for (const char* list : {"resources.requests", "resources.limits"})
-      for (const auto& [name, quantity] : get_object(holder, list))
+  auto add = [&](view::ResourceRequirements resources) {
+    for (const json::object* amounts : {&resources.requests(), &resources.limits()})
+      for (const auto& [name, quantity] : *amounts)
         if (std::string_view(name).starts_with("hugepages-")) names.emplace(name);
   };
-  for (const auto& container : containers_of(pod)) add(*container.spec);
-  if (const json::value* spec = find(pod, "spec")) add(*spec);
+  for (const auto& container : containers_of(pod)) add(view::Container(*container.spec).resources());
+  add(view::Pod(pod).spec().resources());
   return names;
 }
 
 std::set<std::string> extended_resource_names(const json::value& pod) {
   std::set<std::string> names;
   for (const auto& container : containers_of(pod))
-    for (const auto& [name, quantity] : get_object(*container.spec, "resources.requests"))
+    for (const auto& [name, quantity] : view::Container(*container.spec).resources().requests())
       if (name.find('/') != name.npos) names.emplace(name);
   return names;
 }
 
-std::optional<Quantity> resource_of(const json::value& container, std::string_view list, std::string_view name) {
-  const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
+std::optional<Quantity> amount_of(const json::object& amounts, std::string_view name) {
+  const json::value* found = amounts.if_contains(name);
   if (!found) return std::nullopt;
   auto quantity = Quantity::from_json(*found);
   if (!quantity) return std::nullopt;  // cannot happen after validation by the API
@@ -162,9 +160,9 @@ Quantity pod_request(const json::value& pod, std::string_view name) {
   }
   sum += sidecars;
   sum = std::max(sum, largest);
-  const json::value* spec = find(pod, "spec");
-  if (auto own = spec ? resource_of(*spec, "requests", name) : std::nullopt) sum = *own;
-  if (const auto* overhead = get_object(pod, "spec.overhead").if_contains(name))
+  view::PodSpec spec = view::Pod(pod).spec();
+  if (auto own = amount_of(spec.resources().requests(), name)) sum = *own;
+  if (const auto* overhead = spec.overhead().if_contains(name))
     if (auto extra = Quantity::from_json(*overhead)) sum += *extra;
   return sum;
 }
@@ -204,12 +202,12 @@ Bytes memory_volume_size(const json::value& pod, const json::value& volume, cons
   };
   bound(allocatable.if_contains("memory"));
   if (auto limit = pod_limit(pod, "memory"); limit && !limit->is_zero() && (size.is_zero() || *limit < size)) size = *limit;
-  bound(find(volume, "emptyDir.sizeLimit"));
+  bound(view::Volume(volume).empty_dir().size_limit());
   return size.bytes();
 }
 
 int oom_score_adj(const json::value& pod, const json::value& container, Bytes machine_memory) {
-  if (get_string(pod, "spec.priorityClassName") == "system-node-critical") return -997;
+  if (view::Pod(pod).spec().priority_class_name() == "system-node-critical") return -997;
   switch (qos_of(pod)) {
     case QosClass::guaranteed: return -997;
     case QosClass::best_effort: return 1000;
@@ -223,8 +221,9 @@ int oom_score_adj(const json::value& pod, const json::value& container, Bytes ma
 std::string unenforceable(const json::value& pod, const runtime::Enforcement& enforcement) {
   bool memory = false, cpu = false;
   for (const auto& container : containers_of(pod)) {
-    memory |= resource_of(*container.spec, "limits", "memory").has_value();
-    cpu |= resource_of(*container.spec, "limits", "cpu").has_value();
+    view::ResourceRequirements resources = view::Container(*container.spec).resources();
+    memory |= amount_of(resources.limits(), "memory").has_value();
+    cpu |= amount_of(resources.limits(), "cpu").has_value();
   }
   std::string missing;
   if (cpu && !enforcement.cpu) missing = "cpu";
@@ -264,12 +263,12 @@ std::optional<Refusal> refuse_sysctls(const json::value& pod) {
                                                              "net.ipv4.tcp_rmem",
                                                              "net.ipv4.tcp_wmem",
                                                              "net.ipv4.tcp_slow_start_after_idle"};
-  for (const auto& sysctl : get_array(pod, "spec.securityContext.sysctls")) {
-    std::string name(get_string(sysctl, "name"));
+  view::PodSpec spec = view::Pod(pod).spec();
+  for (view::Sysctl sysctl : spec.security_context().sysctls()) {
+    std::string name(sysctl.name());
     std::replace(name.begin(), name.end(), '/', '.');
     bool safe = std::find(kSafe.begin(), kSafe.end(), name) != kSafe.end();
-    bool of_host = (name.starts_with("net.") && get_bool(pod, "spec.hostNetwork")) ||
-                   (name.starts_with("kernel.") && get_bool(pod, "spec.hostIPC"));
+    bool of_host = (name.starts_with("net.") && spec.host_network()) || (name.starts_with("kernel.") && spec.host_ipc());
     if (!safe || of_host)
       return Refusal{"SysctlForbidden", "forbidden sysctl: " + coracle::quoted(name) +
                                             (of_host ? " not allowed with host net or host ipc enabled" : " not allowlisted")};

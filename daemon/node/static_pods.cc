@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::node {
@@ -45,13 +46,12 @@ Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, con
   if (documents.size() != 1)
     return Error(Code::invalid, file + ": holds " + std::to_string(documents.size()) + " documents, wanted one Pod");
   json::value& pod = documents.front();
-  if (get_string(pod, "kind") != "Pod" || get_string(pod, "apiVersion") != "v1")
-    return Error(Code::invalid, file + ": is no v1 Pod");
-  std::string name(get_string(pod, "metadata.name"));
+  if (!says_kind(pod, kPod)) return Error(Code::invalid, file + ": is no v1 Pod");
+  std::string name(view::Pod(pod).metadata().name());
   if (name.empty()) return Error(Code::invalid, file + ": metadata.name: Required value");
-  if (get_array(pod, "spec.containers").empty()) return Error(Code::invalid, file + ": spec.containers: Required value");
+  if (view::Pod(pod).spec().containers().empty()) return Error(Code::invalid, file + ": spec.containers: Required value");
   json::object& metadata = object_at(pod, "metadata");
-  if (get_string(pod, "metadata.namespace").empty()) metadata["namespace"] = "default";
+  if (view::Pod(pod).metadata().namespace_().empty()) metadata["namespace"] = "default";
   metadata["name"] = name + "-" + to_lower(node_name);
   object_at(pod, "spec")["nodeName"] = node_name;
   std::string hash = hash_of(to_text(pod));
@@ -71,7 +71,7 @@ json::value mirror_of(const Object& pod, std::string_view node_uid) {
   if (!node_uid.empty())
     metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "v1"},
                                                            {"kind", "Node"},
-                                                           {"name", get_string(mirror, "spec.nodeName")},
+                                                           {"name", view::Pod(mirror).spec().node_name()},
                                                            {"uid", node_uid},
                                                            {"controller", true}}};
   if (auto* object = mirror.if_object()) object->erase("status");
@@ -167,8 +167,7 @@ Result<void> StaticPods::reflect() {
   std::set<std::string> shown;
   std::string node_uid;
   for (const auto& object : pods_.list()) {
-    if (object->annotation(kMirrorAnnotation).empty() || get_string(object->json(), "spec.nodeName") != config_.node_name)
-      continue;
+    if (object->annotation(kMirrorAnnotation).empty() || view::Pod(*object).spec().node_name() != config_.node_name) continue;
     auto pod = table_.get(std::string(object->annotation(kMirrorAnnotation)));
     bool fine = pod && pod->is_static && !pod->gone && !object->deleting() && pod->object->key() == object->key();
     if (fine) {

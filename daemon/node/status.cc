@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -20,15 +21,14 @@ std::string listed(const std::vector<std::string>& names) {  // in Go's format o
 class StatusMaker {
  public:
   StatusMaker(const PodRecord& record, const json::value& pod, const StatusContext& context)
-      : record_(record), pod_(pod), context_(context) {
-    for (const auto& condition : get_array(pod_, "status.conditions"))
-      conditions_.emplace(get_string(condition, "type"), &condition);
+      : record_(record), pod_(pod), viewed_(pod), context_(context) {
+    for (view::PodCondition condition : viewed_.status().conditions()) conditions_.emplace(condition.type(), condition);
   }
 
   json::object make() {
     count();
     json::object status;
-    if (auto generation = get_int(pod_, "metadata.generation"); generation > 0) status["observedGeneration"] = generation;
+    if (auto generation = viewed_.metadata().generation(); generation > 0) status["observedGeneration"] = generation;
     const std::string now = phase();
     status["phase"] = now;
     if (is_terminal_phase(now)) {  // the reason is set when it has ended
@@ -112,8 +112,7 @@ class StatusMaker {
     list.push_back(ready_condition(containers_ready));
     list.push_back(std::move(containers_ready));
     // A pod that no scheduler has bound (spec.nodeName was set, or it is a mirror pod) gets this condition from the node.
-    const json::value* scheduled = condition_of("PodScheduled");
-    if (!scheduled || get_string(*scheduled, "status") != "True") list.push_back(condition("PodScheduled", true));
+    if (condition_of("PodScheduled").status() != "True") list.push_back(condition("PodScheduled", true));
     return list;
   }
 
@@ -126,33 +125,32 @@ class StatusMaker {
       return condition("Ready", false, text("reason"), text("message"));
     }
     std::string closed;
-    for (const auto& gate : get_array(pod_, "spec.readinessGates")) {
-      auto type = get_string(gate, "conditionType");
-      const json::value* found = condition_of(type);
+    for (view::PodReadinessGate gate : viewed_.spec().readiness_gates()) {
+      auto type = gate.condition_type();
+      view::PodCondition found = condition_of(type);
       std::string problem;
       if (!found) problem = "corresponding condition of pod readiness gate \"" + std::string(type) + "\" does not exist.";
-      else if (get_string(*found, "status") != "True")
-        problem = "the status of pod readiness gate \"" + std::string(type) + "\" is not \"True\", but " +
-                  std::string(get_string(*found, "status"));
+      else if (found.status() != "True")
+        problem =
+            "the status of pod readiness gate \"" + std::string(type) + "\" is not \"True\", but " + std::string(found.status());
       if (!problem.empty()) closed += (closed.empty() ? "" : ", ") + problem;
     }
     if (!closed.empty()) return condition("Ready", false, "ReadinessGatesNotReady", closed);
     return condition("Ready", true);
   }
 
-  const json::value* condition_of(std::string_view type) const {
+  view::PodCondition condition_of(std::string_view type) const {
     auto found = conditions_.find(type);
-    return found == conditions_.end() ? nullptr : found->second;
+    return found == conditions_.end() ? view::PodCondition() : found->second;
   }
 
   json::object condition(std::string_view type, bool value, std::string reason = {}, std::string message = {}) const {
     std::string_view text = value ? "True" : "False";
-    const json::value* before = condition_of(type);
-    bool same = before && get_string(*before, "status") == text;
-    std::string since = same ? std::string(get_string(*before, "lastTransitionTime")) : std::string();
+    view::PodCondition before = condition_of(type);
+    std::string since(before.status() == text ? before.last_transition_time() : std::string_view());
     json::object made{
         {"type", type}, {"status", text}, {"lastTransitionTime", since.empty() ? format_time(context_.now) : since}};
-    if (auto generation = get_int(pod_, "metadata.generation"); generation > 0) made["observedGeneration"] = generation;
+    if (auto generation = viewed_.metadata().generation(); generation > 0) made["observedGeneration"] = generation;
     if (!reason.empty()) made["reason"] = reason;
     if (!message.empty()) made["message"] = message;
     return made;
@@ -188,7 +186,7 @@ class StatusMaker {
     bool succeeded_init = container.role == Role::init && !record.running && record.terminated && record.exit_code() == 0;
     made["ready"] = container.role == Role::init ? succeeded_init : container.role != Role::ephemeral && ready(record);
     made["restartCount"] = std::max(record.attempt, 0);
-    made["image"] = record.mark.image.empty() ? std::string(get_string(*container.spec, "image")) : record.mark.image;
+    made["image"] = record.mark.image.empty() ? std::string(view::Container(*container.spec).image()) : record.mark.image;
     made["imageID"] = record.mark.image_id;
     if (record.attempt >= 0) made["containerID"] = container_id(record_, record);
     made["started"] = started;
@@ -198,11 +196,11 @@ class StatusMaker {
 
   static json::array volume_mounts(const json::value& container) {
     json::array list;
-    for (const json::value& mount : get_array(container, "volumeMounts")) {
-      json::object made{{"name", get_string(mount, "name")}, {"mountPath", get_string(mount, "mountPath")}};
-      if (get_bool(mount, "readOnly")) {
+    for (view::VolumeMount mount : view::Container(container).volume_mounts()) {
+      json::object made{{"name", mount.name()}, {"mountPath", mount.mount_path()}};
+      if (mount.read_only()) {
         made["readOnly"] = true;
-        made["recursiveReadOnly"] = is_recursively_read_only(mount) ? "Enabled" : "Disabled";
+        made["recursiveReadOnly"] = is_recursively_read_only(mount.raw()) ? "Enabled" : "Disabled";
       }
       list.push_back(std::move(made));
     }
@@ -215,7 +213,7 @@ class StatusMaker {
     if (record.running) return {{"running", json::object{{"startedAt", format_time(record.started_at)}}}};
     if (waits) return waiting(record.waiting_reason, record.waiting_message);
     if (record.terminated) return {{"terminated", *record.terminated}};
-    bool after_init = !get_array(pod_, "spec.initContainers").empty() && !record_.initialized;
+    bool after_init = !viewed_.spec().init_containers().empty() && !record_.initialized;
     return waiting(after_init ? "PodInitializing" : "ContainerCreating", "");
   }
 
@@ -227,33 +225,38 @@ class StatusMaker {
 
   const PodRecord& record_;
   const json::value& pod_;
+  const view::Pod viewed_;
   const StatusContext& context_;
-  std::map<std::string_view, const json::value*> conditions_;  // of the API's status, by type
+  std::map<std::string_view, view::PodCondition> conditions_;  // of the API's status, by type
   int main_running_ = 0, main_ended_ = 0, main_waiting_ = 0;
   bool any_running_ = false, main_failed_ = false;
   std::vector<std::string> unready_, incomplete_;
 };
 
 // Whether `old` contains all of `wanted`; keys of other writers do not matter.
-bool same_conditions(const json::array& old, const json::array& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& item) {
-    return std::any_of(old.begin(), old.end(), [&](const auto& there) {
-      if (get_string(there, "type") != get_string(item, "type")) return false;
-      for (const char* key : {"status", "reason", "message", "lastTransitionTime"})
-        if (get_string(there, key) != get_string(item, key)) return false;
-      return get_int(there, "observedGeneration") == get_int(item, "observedGeneration");
-    });
+bool same_conditions(view::Range<view::PodCondition> old, view::Range<view::PodCondition> wanted) {
+  auto parts = [](view::PodCondition condition) {
+    return std::tuple(condition.type(), condition.status(), condition.reason(), condition.message(),
+                      condition.last_transition_time(), condition.observed_generation());
+  };
+  return std::all_of(wanted.begin(), wanted.end(), [&](view::PodCondition item) {
+    return std::any_of(old.begin(), old.end(), [&](view::PodCondition there) { return parts(there) == parts(item); });
   });
 }
 
 // Conditions are merged by type, so fields that a condition no longer has must be removed explicitly.
-json::array without_leftovers(json::array wanted, const json::array& old) {
-  for (auto& item : wanted)
-    for (const auto& there : old)
-      if (get_string(there, "type") == get_string(item, "type"))
-        for (const char* key : {"reason", "message"})
-          if (find(there, key) && !find(item, key)) item.as_object()[key] = nullptr;
-  return wanted;
+json::array without_leftovers(view::Range<view::PodCondition> wanted, view::Range<view::PodCondition> old) {
+  json::array out;
+  for (view::PodCondition item : wanted) {
+    json::object made = item.members();
+    for (view::PodCondition there : old) {
+      if (there.type() != item.type()) continue;
+      if (there.has_reason() && !item.has_reason()) made["reason"] = nullptr;
+      if (there.has_message() && !item.has_message()) made["message"] = nullptr;
+    }
+    out.push_back(std::move(made));
+  }
+  return out;
 }
 
 bool is_nothing(const json::value& value) {
@@ -306,7 +309,7 @@ std::optional<json::value> status_patch(const json::value& pod, const json::obje
                                        "initContainerStatuses",
                                        "containerStatuses",
                                        "ephemeralContainerStatuses"};
-  const json::object& old = get_object(pod, "status");
+  const json::object& old = view::Pod(pod).status().members();
   json::object changed;
   for (const char* key : kOwned) {
     static const json::value nothing;
@@ -323,12 +326,11 @@ std::optional<json::value> status_patch(const json::value& pod, const json::obje
     if (merged_by_key && before)
       changed[key].as_array().insert(changed[key].as_array().begin(), json::object{{"$patch", "replace"}});
   }
-  const json::array& conditions = get_array(pod, "status.conditions");
-  if (!same_conditions(conditions, wanted.at("conditions").get_array()))
-    changed["conditions"] = without_leftovers(wanted.at("conditions").get_array(), conditions);
+  auto before = view::Pod(pod).status().conditions(), after = view::PodStatus(wanted).conditions();
+  if (!same_conditions(before, after)) changed["conditions"] = without_leftovers(after, before);
   if (changed.empty()) return std::nullopt;
   return json::value(
-      json::object{{"metadata", json::object{{"uid", get_string(pod, "metadata.uid")}}}, {"status", std::move(changed)}});
+      json::object{{"metadata", json::object{{"uid", view::Pod(pod).metadata().uid()}}}, {"status", std::move(changed)}});
 }
 
 }  // namespace coracle::node

@@ -9,6 +9,7 @@
 #include "daemon/node/stream/log_links.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -23,18 +24,19 @@ Bytes read_machine_memory() {
 }
 
 Result<std::string> request_token(Client& client, const json::value& pod, std::string_view audience, int64_t expiration_seconds) {
-  std::string account(get_string(pod, "spec.serviceAccountName"));
+  view::Pod viewed(pod);
+  std::string account(viewed.spec().service_account_name());
   if (account.empty()) account = "default";
-  json::object spec{{"expirationSeconds", expiration_seconds},
-                    {"boundObjectRef", json::object{{"apiVersion", "v1"},
-                                                    {"kind", "Pod"},
-                                                    {"name", get_string(pod, "metadata.name")},
-                                                    {"uid", get_string(pod, "metadata.uid")}}}};
+  json::object spec{
+      {"expirationSeconds", expiration_seconds},
+      {"boundObjectRef",
+       json::object{
+           {"apiVersion", "v1"}, {"kind", "Pod"}, {"name", viewed.metadata().name()}, {"uid", viewed.metadata().uid()}}}};
   if (!audience.empty()) spec["audiences"] = json::array{json::value(audience)};
   json::object request{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", std::move(spec)}};
-  Key key{std::string(get_string(pod, "metadata.namespace")), account};
+  Key key{std::string(viewed.metadata().namespace_()), account};
   json::value answer = TRY(client.create_subresource(kServiceAccount, key, "token", request));
-  std::string token(get_string(answer, "status.token"));
+  std::string token(view::TokenRequest(answer).status().token());
   if (token.empty()) return Error(Code::internal, "the API gave no token");
   return token;
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "runtime/base/thread.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -25,6 +26,15 @@ std::string capital_name(ProbeKind kind) {
   return "";
 }
 
+view::Probe probe_of(view::Container container, ProbeKind kind) {
+  switch (kind) {
+    case ProbeKind::startup: return container.startup_probe();
+    case ProbeKind::liveness: return container.liveness_probe();
+    case ProbeKind::readiness: return container.readiness_probe();
+  }
+  return {};
+}
+
 }  // namespace
 
 const char* probe_field(ProbeKind kind) {
@@ -37,10 +47,12 @@ const char* probe_field(ProbeKind kind) {
 }
 
 ProbeTiming ProbeTiming::of(const json::value& probe) {
-  auto number = [&](const char* name, int64_t absent, int64_t least) { return std::max(get_int(probe, name, absent), least); };
-  return {std::chrono::seconds(number("initialDelaySeconds", 0, 0)), std::chrono::seconds(number("periodSeconds", 10, 1)),
-          std::chrono::seconds(number("timeoutSeconds", 1, 1)), int(number("successThreshold", 1, 1)),
-          int(number("failureThreshold", 3, 1))};
+  view::Probe viewed(probe);
+  auto at_least = [](int64_t least, int64_t number) { return std::max(number, least); };
+  return {std::chrono::seconds(at_least(0, viewed.initial_delay_seconds())),
+          std::chrono::seconds(at_least(1, viewed.period_seconds_or(10))),
+          std::chrono::seconds(at_least(1, viewed.timeout_seconds_or(1))), int(at_least(1, viewed.success_threshold_or(1))),
+          int(at_least(1, viewed.failure_threshold_or(3)))};
 }
 
 bool ProbeCount::add(bool success) {
@@ -107,13 +119,13 @@ void Probes::watch(ProbedContainer watched) {
   const ProbedContainer& container = entry->container;
   std::string key = entry_key(container.uid, container.id);
   for (ProbeKind kind : kKinds) {
-    const json::value* spec = find(container.spec, probe_field(kind));
-    if (!spec || !spec->is_object()) continue;
+    view::Probe spec = probe_of(view::Container(container.spec), kind);
+    if (!spec) continue;
     // Before the first result: alive, not ready, not started. An adopted container keeps its earlier state.
     std::optional<bool> initial = true;
     if (kind == ProbeKind::readiness) initial = container.was_ready;
     if (kind == ProbeKind::startup) initial = container.was_started ? std::optional(true) : std::nullopt;
-    entry->probes.try_emplace(kind, *spec, initial);
+    entry->probes.try_emplace(kind, spec.raw(), initial);
   }
   bool fresh = state_.with([&](State& state) {
     if (!state.entries.try_emplace(key, entry).second) return false;

@@ -108,8 +108,8 @@ class Session : public ExecSession {
 class AttachSession : public Session {
  public:
   AttachSession(std::unique_ptr<runtime::Exec> process, const json::value& container, bool stdin_wanted, ExecOutput& out)
-      : Session(std::move(process), get_bool(container, "tty") && stdin_wanted, stdin_wanted, out),
-        stays_(get_bool(container, "stdinOnce") && !get_bool(container, "tty")) {}
+      : Session(std::move(process), view::Container(container).tty() && stdin_wanted, stdin_wanted, out),
+        stays_(view::Container(container).stdin_once() && !view::Container(container).tty()) {}
   void close_stdin() override {
     if (stays_) return Session::close_stdin();
     await_silence();
@@ -126,9 +126,9 @@ class AttachSession : public Session {
   std::atomic<bool> detached_ = false;
 };
 
-std::string names_of(const json::value& pod, const char* list) {
+std::string names_of(view::Range<view::Container> containers) {
   std::vector<std::string> names;
-  for (const auto& container : get_array(pod, list)) names.emplace_back(get_string(container, "name"));
+  for (view::Container container : containers) names.emplace_back(container.name());
   return "[" + join(names, " ") + "]";
 }
 
@@ -168,11 +168,11 @@ std::string registry_of(const std::string& reference) {
 
 // The error for a container without a log: it is waiting, or its log was removed.
 Error no_log(const json::value& shown, const std::string& container, const std::string& pod, bool previous) {
-  const json::value* status = status_of(shown, container);
+  view::ContainerStatus status(status_of(shown, container));
   if (previous)
     return bad_request("previous terminated container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) +
                        " not found");
-  std::string reason(status ? get_string(*status, "state.waiting.reason") : "ContainerCreating");
+  std::string reason(status ? status.state().waiting().reason() : "ContainerCreating");
   const char* why = reason.find("Image") != reason.npos ? "trying and failing to pull image" : nullptr;
   std::string text = "container " + coracle::quoted(container) + " in pod " + coracle::quoted(pod) + " is waiting to start: ";
   return bad_request(text + (why ? why : reason.empty() ? "ContainerCreating" : reason));
@@ -195,12 +195,11 @@ Result<std::string> Agent::stream_container(const StreamTarget& target, const st
     if (!find_container(pod, wanted)) return bad_request("container " + wanted + " is not valid for pod " + target.shown->name());
     return wanted;
   }
-  const auto& containers = get_array(pod, "spec.containers");
-  if (containers.size() == 1) return std::string(get_string(containers.front(), "name"));
-  std::string text = "a container name must be specified for pod " + target.shown->name() +
-                     ", choose one of: " + names_of(pod, "spec.containers");
-  if (!get_array(pod, "spec.initContainers").empty())
-    text += " or one of the init containers: " + names_of(pod, "spec.initContainers");
+  view::PodSpec spec = view::Pod(pod).spec();
+  if (spec.containers().size() == 1) return std::string(spec.containers()[0].name());
+  std::string text =
+      "a container name must be specified for pod " + target.shown->name() + ", choose one of: " + names_of(spec.containers());
+  if (!spec.init_containers().empty()) text += " or one of the init containers: " + names_of(spec.init_containers());
   return bad_request(text);
 }
 
@@ -215,9 +214,8 @@ Result<void> Agent::logs(const LogRequest& request, const std::function<bool(std
       for (const auto& state : sandbox->containers)
         if (ContainerMark mark = ContainerMark::from_text(state.metadata); mark.name == container && mark.attempt >= found.first)
           found = {mark.attempt, state.running && sandbox->alive};
-    const json::value* status = status_of(target.shown->json(), container);
-    if (status && !get_string(*status, "containerID").empty())
-      found.first = std::max(found.first, int(get_int(*status, "restartCount")));
+    view::ContainerStatus status(status_of(target.shown->json(), container));
+    if (!status.container_id().empty()) found.first = std::max(found.first, int(status.restart_count()));
     return found;
   };
   auto [attempt, running] = newest();
@@ -250,7 +248,7 @@ Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, Exe
     for (const auto& state : sandbox->containers)
       if (state.running && ContainerMark::from_text(state.metadata).name == container) id = state.id;
   if (id.empty()) {
-    auto phase = get_string(target.shown->json(), "status.phase");
+    auto phase = view::Pod(*target.shown).status().phase();
     if (is_terminal_phase(phase))
       return bad_request("cannot exec into a container in a completed pod; current phase is " + std::string(phase));
     return Error(Code::internal, "unable to upgrade connection: container not found (" + coracle::quoted(container) + ")");

@@ -10,6 +10,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/tree_size.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -17,11 +18,11 @@ namespace {
 
 constexpr std::string_view kResource = "ephemeral-storage";
 
-bool is_on_disk(const json::value& volume) { return find(volume, "emptyDir") && get_string(volume, "emptyDir.medium").empty(); }
+bool is_on_disk(view::Volume volume) { return volume.has_empty_dir() && volume.empty_dir().medium().empty(); }
 
-std::optional<Quantity> size_limit_of(const json::value& volume) {
-  const json::value* limit = find(volume, "emptyDir.sizeLimit");
-  auto quantity = limit && !limit->is_null() ? Quantity::from_json(*limit) : Result<Quantity>(Quantity());
+std::optional<Quantity> size_limit_of(view::Volume volume) {
+  const json::value* limit = volume.empty_dir().size_limit();
+  auto quantity = limit ? Quantity::from_json(*limit) : Result<Quantity>(Quantity());
   if (!quantity || quantity->is_zero()) return std::nullopt;  // 0 means no limit
   return *quantity;
 }
@@ -31,7 +32,7 @@ std::optional<Quantity> pod_storage_limit(const json::value& pod) {
   Quantity running, sidecars, starting;
   bool any = false;
   for (const auto& container : containers_of(pod)) {
-    auto limit = resource_of(*container.spec, "limits", kResource);
+    auto limit = amount_of(view::Container(*container.spec).resources().limits(), kResource);
     if (!limit) continue;
     any = true;
     if (container.role == Role::main) {
@@ -66,14 +67,14 @@ Result<Bytes> size_of(const Result<Fd>& directory, std::stop_token stop) {
 }  // namespace
 
 bool has_storage_limits(const json::value& pod) {
-  for (const auto& volume : get_array(pod, "spec.volumes"))
+  for (view::Volume volume : view::Pod(pod).spec().volumes())
     if (is_on_disk(volume) && size_limit_of(volume)) return true;
   return pod_storage_limit(pod).has_value();
 }
 
 std::string storage_excess(const json::value& pod, const StorageUse& use) {
-  for (const auto& volume : get_array(pod, "spec.volumes")) {
-    auto used = use.volumes.find(std::string(get_string(volume, "name")));
+  for (view::Volume volume : view::Pod(pod).spec().volumes()) {
+    auto used = use.volumes.find(std::string(volume.name()));
     auto limit = size_limit_of(volume);
     if (used != use.volumes.end() && limit && used->second > limit->bytes())
       return "Usage of EmptyDir volume " + quoted(used->first) + " exceeds the limit " + quoted(limit->text()) + ". ";
@@ -81,7 +82,7 @@ std::string storage_excess(const json::value& pod, const StorageUse& use) {
   if (auto limit = pod_storage_limit(pod); limit && use.total > limit->bytes())
     return "Pod ephemeral local storage usage exceeds the total limit of containers " + limit->text() + ". ";
   for (const auto& container : containers_of(pod)) {
-    auto limit = resource_of(*container.spec, "limits", kResource);
+    auto limit = amount_of(view::Container(*container.spec).resources().limits(), kResource);
     auto used = use.containers.find(std::string(container.name));
     bool is_counted = container.role == Role::main && limit && !limit->is_zero() && used != use.containers.end();
     if (is_counted && used->second > limit->bytes())
@@ -96,9 +97,9 @@ Result<StorageUse> measure_storage(const json::value& pod, const std::string& ui
   StorageUse use;
   // Then everything counts, otherwise only items with a limit of their own.
   const bool is_limited = pod_storage_limit(pod).has_value();
-  for (const auto& volume : get_array(pod, "spec.volumes")) {
+  for (view::Volume volume : view::Pod(pod).spec().volumes()) {
     if (!is_on_disk(volume) || (!is_limited && !size_limit_of(volume))) continue;
-    std::string name(get_string(volume, "name"));
+    std::string name(volume.name());
     Bytes size = TRY(size_of(sys::open_directory(paths.volume(name)), stop));
     use.volumes[name] = size;
     use.total.count += size.count;

@@ -10,6 +10,7 @@
 #include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 namespace {
@@ -43,10 +44,10 @@ std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const
   std::set<Key> seen;
   for (const ObjectPtr& pod : pods) {
     if (ends_by_itself(pod->json())) continue;
-    for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
-      Key claim{pod->ns(), volume::claim_name(pod->name(), volume)};
+    for (view::Volume volume : view::Pod(*pod).spec().volumes()) {
+      Key claim{pod->ns(), volume::claim_name(pod->name(), volume.raw())};
       if (claim.name.empty() || !seen.insert(claim).second) continue;
-      auto backing = volume::backing_of(pod->json(), volume, storage);
+      auto backing = volume::backing_of(pod->json(), volume.raw(), storage);
       auto use = backing ? measure(directory_of(view::PersistentVolume(*backing->volume).spec(), host_root), meters)
                          : backing.take_error();
       if (!use) continue;

@@ -24,9 +24,9 @@ std::optional<Bytes> VolumeWatch::used(const Key& claim) const {
 void VolumeWatch::look() {
   std::map<Key, volume::Backing> all;
   for (const ObjectPtr& pod : seams_.table.with_claims())
-    for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
-      if (volume::claim_name(pod->name(), volume).empty()) continue;
-      auto backing = volume::backing_of(pod->json(), volume, seams_.storage);
+    for (view::Volume volume : view::Pod(*pod).spec().volumes()) {
+      if (volume::claim_name(pod->name(), volume.raw()).empty()) continue;
+      auto backing = volume::backing_of(pod->json(), volume.raw(), seams_.storage);
       if (backing && seams_.is_ours(*backing->volume)) all.emplace(backing->claim->key(), *std::move(backing));
     }
   found_.with([&](auto& found) { std::erase_if(found, [&](const auto& entry) { return !all.contains(entry.first); }); });

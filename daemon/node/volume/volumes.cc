@@ -22,6 +22,7 @@
 #include "runtime/sys/tree_removal.h"
 #include "store/object/object.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -51,25 +52,23 @@ constexpr unsigned kUnfinished = 01500;               // mode of a directory und
 constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path; the kernel's limit is 4096
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of an environment file, as large as a ConfigMap
 constexpr std::string_view kHugePages = "HugePages";  // or with a size: "HugePages-2Mi"
-constexpr std::chrono::hours kTokenAgeMax{24};
 constexpr std::chrono::seconds kGroupTold{30};  // kubelet's: a walk that gives a volume to a group is reported after so long
 constexpr uint64_t kRemovedAtOnceMax = 1000;    // entries of a pod's volumes; takes 10 ms on a slow machine
 constexpr const char* kRemoved = "/.removed";   // beside the pods' directories: volumes whose content is being deleted
 
 std::optional<uint32_t> fs_group(const json::value& pod) {
-  const auto* group = find(pod, "spec.securityContext.fsGroup");
-  if (!group || !group->is_int64()) return std::nullopt;
-  return uint32_t(group->get_int64());
+  view::PodSecurityContext context = view::Pod(pod).spec().security_context();
+  if (!context.has_fs_group()) return std::nullopt;
+  return uint32_t(context.fs_group());
 }
 
 // The user of all containers if they have the same one: then tokens are owned by it.
 std::optional<uint32_t> common_user(const json::value& pod) {
   std::optional<int64_t> common;
   for (const auto& container : containers_of(pod)) {
-    const auto* user = security_field(pod, *container.spec, "runAsUser");
-    if (!user || !user->is_int64()) return std::nullopt;
-    if (common && *common != user->get_int64()) return std::nullopt;
-    common = user->get_int64();
+    auto user = run_as_user(pod, *container.spec);
+    if (!user || (common && *common != *user)) return std::nullopt;
+    common = user;
   }
   if (!common) return std::nullopt;
   return uint32_t(*common);
@@ -79,62 +78,73 @@ class PayloadMaker {
  public:
   PayloadMaker(const json::value& pod, const PayloadSources& sources) : pod_(pod), sources_(sources) {}
 
-  Result<Payload> make(const json::value& volume) {
-    if (const auto* source = find(volume, "configMap")) {
-      TRY(add_config_map(*source, get_string(*source, "name"), mode_of(*source, kDefaultMode)));
-    } else if (const auto* secret = find(volume, "secret")) {
-      TRY(add_secret(*secret, get_string(*secret, "secretName"), mode_of(*secret, kDefaultMode)));
-    } else if (const auto* downward = find(volume, "downwardAPI")) {
-      TRY(add_downward(*downward, mode_of(*downward, kDefaultMode)));
-    } else if (const auto* projected = find(volume, "projected")) {
-      unsigned mode = mode_of(*projected, kDefaultMode);
-      for (const auto& source : get_array(*projected, "sources")) TRY(add_projection(source, mode));
+  Result<Payload> make(view::Volume volume) {
+    if (volume.has_config_map()) {
+      view::ConfigMapVolumeSource source = volume.config_map();
+      TRY(add_config_map(source, source.name(), mode_of(source.default_mode_or(kDefaultMode))));
+    } else if (volume.has_secret()) {
+      view::SecretVolumeSource source = volume.secret();
+      TRY(add_secret(source, source.secret_name(), mode_of(source.default_mode_or(kDefaultMode))));
+    } else if (volume.has_downward_api()) {
+      view::DownwardAPIVolumeSource source = volume.downward_api();
+      TRY(add_downward(source.items(), mode_of(source.default_mode_or(kDefaultMode))));
+    } else if (volume.has_projected()) {
+      unsigned mode = mode_of(volume.projected().default_mode_or(kDefaultMode));
+      for (view::VolumeProjection source : volume.projected().sources()) TRY(add_projection(source, mode));
     }
     return std::move(payload_);
   }
 
  private:
-  static unsigned mode_of(const json::value& source, unsigned absent, const char* field = "defaultMode") {
-    return unsigned(get_int(source, field, absent)) & 07777;
-  }
+  static unsigned mode_of(int64_t number) { return unsigned(number) & 07777; }
 
-  Result<void> add_projection(const json::value& source, unsigned mode) {
-    if (const auto* map = find(source, "configMap")) return add_config_map(*map, get_string(*map, "name"), mode);
-    if (const auto* secret = find(source, "secret")) return add_secret(*secret, get_string(*secret, "name"), mode);
-    if (const auto* downward = find(source, "downwardAPI")) return add_downward(*downward, mode);
-    if (const auto* token = find(source, "serviceAccountToken")) return add_token(*token, mode);
+  Result<void> add_projection(view::VolumeProjection source, unsigned mode) {
+    if (source.has_config_map()) return add_config_map(source.config_map(), source.config_map().name(), mode);
+    if (source.has_secret()) return add_secret(source.secret(), source.secret().name(), mode);
+    if (source.has_downward_api()) return add_downward(source.downward_api().items(), mode);
+    if (source.has_service_account_token()) return add_token(source.service_account_token(), mode);
     return Error(Code::unsupported, "a source of the projected volume is of a kind that this node does not know");
   }
 
-  Result<void> add_config_map(const json::value& source, std::string_view name, unsigned mode) {
+  // `source`: of a volume or of a projected one.
+  template <typename Source>
+  Result<void> add_config_map(Source source, std::string_view name, unsigned mode) {
     ObjectPtr map = TRY(objects_.config_map(name));
-    if (!map && get_bool(source, "optional")) return {};
+    if (!map && source.optional()) return {};
     if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
-    return add_items(source, *map, mode, "configmap references non-existent config key: ");
+    view::ConfigMap viewed(*map);
+    Values values{viewed.data(), viewed.binary_data(), false};
+    return add_items(source.items(), source.optional(), values, mode, "configmap references non-existent config key: ");
   }
 
-  Result<void> add_secret(const json::value& source, std::string_view name, unsigned mode) {
+  template <typename Source>
+  Result<void> add_secret(Source source, std::string_view name, unsigned mode) {
     ObjectPtr secret = TRY(objects_.secret(name));
-    if (!secret && get_bool(source, "optional")) return {};
+    if (!secret && source.optional()) return {};
     if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
-    return add_items(source, *secret, mode, "references non-existent secret key: ");
+    Values values{view::Secret(*secret).data(), view::ConfigMap().binary_data(), true};
+    return add_items(source.items(), source.optional(), values, mode, "references non-existent secret key: ");
   }
 
-  Result<void> add_items(const json::value& source, const Object& object, unsigned mode, std::string_view missing) {
-    const json::object &data = get_object(object.json(), "data"), &binary = get_object(object.json(), "binaryData");
-    const bool is_secret = object.kind() == kSecret;
-    const auto& items = get_array(source, "items");
+  struct Values {
+    const json::object &data, &binary;
+    bool is_secret;
+  };
+
+  Result<void> add_items(view::Range<view::KeyToPath> items, bool is_optional, const Values& values, unsigned mode,
+                         std::string_view missing) {
+    const auto& [data, binary, is_secret] = values;
     if (items.empty()) {
       for (const auto& [key, value] : data) TRY(add_value(std::string(key), value, is_secret, mode));
       for (const auto& [key, value] : binary) TRY(add_value(std::string(key), value, true, mode));
     }
-    for (const auto& item : items) {
-      const std::string_view key = get_string(item, "key");
+    for (view::KeyToPath item : items) {
+      const std::string_view key = item.key();
       const json::value *text = data.if_contains(key), *bytes = binary.if_contains(key);
       const json::value* found = bytes && bytes->is_string() ? bytes : text;
       if (found && found->is_string())
-        TRY(add_value(std::string(get_string(item, "path")), *found, is_secret || found == bytes, mode_of(item, mode, "mode")));
-      else if (!get_bool(source, "optional")) return Error(Code::not_found, std::string(missing) + std::string(key));
+        TRY(add_value(std::string(item.path()), *found, is_secret || found == bytes, mode_of(item.mode_or(mode))));
+      else if (!is_optional) return Error(Code::not_found, std::string(missing) + std::string(key));
     }
     return {};
   }
@@ -152,25 +162,25 @@ class PayloadMaker {
     return {};
   }
 
-  Result<void> add_downward(const json::value& source, unsigned mode) {
-    for (const auto& item : get_array(source, "items")) {
+  Result<void> add_downward(view::Range<view::DownwardAPIVolumeFile> items, unsigned mode) {
+    for (view::DownwardAPIVolumeFile item : items) {
       std::string value;
-      if (const auto* field = find(item, "fieldRef")) {
-        value = TRY(field_value(pod_, get_string(*field, "fieldPath"), sources_.identity));
-      } else if (const auto* resource = find(item, "resourceFieldRef")) {
-        auto container = find_container(pod_, get_string(*resource, "containerName"));
-        if (!container) return Error(Code::invalid, "container " + quoted(get_string(*resource, "containerName")) + " not found");
-        value = TRY(
-            resource_value(*container->spec, get_string(*resource, "resource"), find(*resource, "divisor"), sources_.identity));
+      if (item.has_field_ref()) {
+        value = TRY(field_value(pod_, item.field_ref().field_path(), sources_.identity));
+      } else if (item.has_resource_field_ref()) {
+        view::ResourceFieldSelector resource = item.resource_field_ref();
+        auto container = find_container(pod_, resource.container_name());
+        if (!container) return Error(Code::invalid, "container " + quoted(resource.container_name()) + " not found");
+        value = TRY(resource_value(*container->spec, resource.resource(), resource.divisor(), sources_.identity));
       }
-      TRY(add(std::string(get_string(item, "path")), std::move(value), mode_of(item, mode, "mode")));
+      TRY(add(std::string(item.path()), std::move(value), mode_of(item.mode_or(mode))));
     }
     return {};
   }
 
-  Result<void> add_token(const json::value& source, unsigned mode) {
-    std::string path(get_string(source, "path"));
-    std::string token = TRY(sources_.token(get_string(source, "audience"), get_int(source, "expirationSeconds", 3600), path));
+  Result<void> add_token(view::ServiceAccountTokenProjection source, unsigned mode) {
+    std::string path(source.path());
+    std::string token = TRY(sources_.token(source.audience(), source.expiration_seconds_or(3600), path));
     auto user = common_user(pod_);
     if (user || fs_group(pod_)) mode = 0600;
     TRY(budget_.take(path.size() + token.size() + kTokenCost));
@@ -189,12 +199,12 @@ using VolumesByName = std::unordered_map<std::string_view, const json::value*>;
 
 VolumesByName volumes_of(const json::value& pod) {
   VolumesByName found;
-  for (const auto& volume : get_array(pod, "spec.volumes")) found.emplace(get_string(volume, "name"), &volume);
+  for (view::Volume volume : view::Pod(pod).spec().volumes()) found.emplace(volume.name(), &volume.raw());
   return found;
 }
 
-bool is_huge_pages(const json::value& volume) { return get_string(volume, "emptyDir.medium").starts_with(kHugePages); }
-bool is_tmpfs(const json::value& volume) { return get_string(volume, "emptyDir.medium") == "Memory"; }
+bool is_huge_pages(const json::value& volume) { return view::Volume(volume).empty_dir().medium().starts_with(kHugePages); }
+bool is_tmpfs(const json::value& volume) { return view::Volume(volume).empty_dir().medium() == "Memory"; }
 // Volumes in memory are owned by the pod's own users, if it has a user namespace.
 bool is_in_memory(const json::value& volume) { return is_tmpfs(volume) || is_huge_pages(volume); }
 
@@ -245,10 +255,13 @@ bool is_to_be_made(const Result<Fd>& sub_path) {
 
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
 
+// The fields that only the spec of a PersistentVolume has: a volume of the pod has none of them.
+view::PersistentVolumeSpec of_claim(const json::value& volume) { return view::PersistentVolumeSpec(volume); }
+
 // The place that a volume names; "" if it has none on the host.
 std::string place_on_host(const json::value& volume, const std::string& host_root) {
-  if (auto path = get_string(volume, "hostPath.path"); !path.empty()) return host_root + std::string(path);
-  return std::string(get_string(volume, "local.path"));
+  if (auto path = view::Volume(volume).host_path().path(); !path.empty()) return host_root + std::string(path);
+  return std::string(of_claim(volume).local().path());
 }
 
 std::string mount_of(const std::string& place) {
@@ -256,11 +269,13 @@ std::string mount_of(const std::string& place) {
   return around ? around->place : "/";
 }
 
-bool is_block(const json::value& volume) { return get_string(volume, "volumeMode") == "Block"; }
+bool is_block(const json::value& volume) { return of_claim(volume).volume_mode() == "Block"; }
+bool is_local(const json::value& volume) { return of_claim(volume).has_local(); }
+bool is_nfs(const json::value& volume) { return view::Volume(volume).has_nfs(); }
 
 // A missing directory is not created: its disk may not be mounted yet.
 Result<void> check_local(const json::value& volume) {
-  std::string shown(get_string(volume, "local.path"));
+  std::string shown(of_claim(volume).local().path());
   auto there = type_of(shown);
   if (!there) return Error(Code::not_found, "path " + quoted(shown) + " does not exist");
   if (*there == (is_block(volume) ? S_IFBLK : S_IFDIR)) return {};
@@ -274,8 +289,8 @@ Result<std::vector<std::string>> directory_options(const json::value& volume) {
                                                       "dev",         "noexec",     "exec",    "noatime", "relatime",
                                                       "strictatime", "nodiratime", "diratime"};
   std::vector<std::string> options;
-  for (const json::value& option : get_array(volume, "mountOptions")) {
-    std::string name(option.is_string() ? std::string_view(option.get_string()) : std::string_view());
+  for (std::string_view option : of_claim(volume).mount_options()) {
+    std::string name(option);
     if (name == "defaults") continue;
     if (!kOfMount.contains(name)) return Error(Code::unsupported, "a directory has no mount option " + quoted(name));
     options.push_back(std::move(name));
@@ -315,9 +330,9 @@ std::string missing_in(std::string_view expression, const std::map<std::string, 
 
 // The path in the volume that a mount shows. subPath was validated by the API; the values of variables in subPathExpr were not.
 // Source: kubelet, makeMounts and ExpandContainerVolumeMounts (texts).
-Result<std::string> sub_path_of(const json::value& mount, const std::map<std::string, std::string>& environment) {
-  std::string path(get_string(mount, "subPath"));
-  if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
+Result<std::string> sub_path_of(view::VolumeMount mount, const std::map<std::string, std::string>& environment) {
+  std::string path(mount.sub_path());
+  if (auto expression = mount.sub_path_expr(); !expression.empty()) {
     if (std::string missing = missing_in(expression, environment); !missing.empty())
       return Error(Code::invalid, "missing value for " + missing);
     TextBudget budget("the subPathExpr", kSubPathMax);
@@ -350,14 +365,14 @@ std::string_view volume_source(const json::value& volume) {
 NamesByVolume mounted_names(const json::value& pod) {
   NamesByVolume found;
   for (const auto& container : containers_of(pod)) {
-    const json::array& mounts = get_array(*container.spec, "volumeMounts");
+    view::Range<view::VolumeMount> mounts = view::Container(*container.spec).volume_mounts();
     std::set<std::string> places;
-    for (const auto& mount : mounts) places.insert(container_path(get_string(mount, "mountPath")));
+    for (view::VolumeMount mount : mounts) places.insert(container_path(mount.mount_path()));
     for (auto& place : managed_places(*container.spec)) places.insert(std::move(place));
-    for (const auto& mount : mounts) {
-      std::string around = container_path(get_string(mount, "mountPath"));
+    for (view::VolumeMount mount : mounts) {
+      std::string around = container_path(mount.mount_path());
       if (around != "/") around += '/';
-      std::set<std::string>& names = found[get_string(mount, "name")];
+      std::set<std::string>& names = found[mount.name()];
       for (auto place = places.upper_bound(around); place != places.end() && place->starts_with(around); ++place)
         names.insert(place->substr(around.size(), place->find('/', around.size()) - around.size()));
     }
@@ -394,10 +409,10 @@ struct VolumesInContainers {
   std::set<std::string_view> mounted, devices, read;
   explicit VolumesInContainers(const json::value& pod) {
     for (const auto& container : containers_of(pod)) {
-      for (const auto& mount : get_array(*container.spec, "volumeMounts")) mounted.insert(get_string(mount, "name"));
-      for (const auto& device : get_array(*container.spec, "volumeDevices")) devices.insert(get_string(device, "name"));
-      for (const auto& variable : get_array(*container.spec, "env"))
-        read.insert(get_string(variable, "valueFrom.fileKeyRef.volumeName"));
+      view::Container spec(*container.spec);
+      for (view::VolumeMount mount : spec.volume_mounts()) mounted.insert(mount.name());
+      for (view::VolumeDevice device : spec.volume_devices()) devices.insert(device.name());
+      for (view::EnvVar variable : spec.env()) read.insert(variable.value_from().file_key_ref().volume_name());
     }
   }
   bool contain(std::string_view name) const { return mounted.contains(name) || devices.contains(name) || read.contains(name); }
@@ -406,12 +421,12 @@ struct VolumesInContainers {
 namespace {
 
 Result<PodVolume> source_of(const json::value& pod, const json::value& volume, const volume::StorageObjects& storage) {
-  std::string_view name = get_string(volume, "name");
+  std::string_view name = view::Volume(volume).name();
   if (volume::claim_name("", volume).empty()) return PodVolume{name, &volume, {}};
   if (!storage.claim) return Error(Code::unsupported, "this node has no volumes of claims");
   volume::Backing backing = TRY(volume::backing_of(pod, volume, storage));
-  const json::value* spec = find(backing.volume->json(), "spec");
-  return PodVolume{name, spec, std::move(backing)};
+  const json::value& spec = view::PersistentVolume(*backing.volume).spec().raw();
+  return PodVolume{name, &spec, std::move(backing)};
 }
 
 // Source: kubelet's desired state of volumes (texts).
@@ -424,7 +439,7 @@ Result<void> check_mode(const PodVolume& source, const VolumesInContainers& ther
 
 // With another mode beside it nobody knows which one the pod means. Source: kubelet, GenerateMountVolumeFunc.
 bool is_for_one_pod(const PodVolume& source) {
-  const json::array& modes = get_array(*source.spec, "accessModes");
+  view::Range<std::string_view> modes = of_claim(*source.spec).access_modes();
   return source.backing.claim && modes.size() == 1 && modes[0] == "ReadWriteOncePod";
 }
 
@@ -445,8 +460,8 @@ Error no_such_kind(const PodVolume& source) {
   std::string_view kind = volume_source(*source.spec);
   std::string why = "this node has no volumes of the kind " + quoted(kind);
   if (kind == "csi")
-    why =
-        "driver name " + std::string(get_string(*source.spec, "csi.driver")) + " not found in the list of registered CSI drivers";
+    why = "driver name " + std::string(view::Volume(*source.spec).csi().driver()) +
+          " not found in the list of registered CSI drivers";
   return Error(Code::unsupported, about(kSetUp, source) + ": " + why);
 }
 
@@ -517,24 +532,24 @@ auto remove_around_mounts(const MountHooks& mounts, const std::string& place, co
 
 // A volume's mount options are those of its class, or set by the administrator who created it.
 NfsShare nfs_share(const PodVolume& source) {
-  NfsShare share{std::string(get_string(*source.spec, "nfs.server")), std::string(get_string(*source.spec, "nfs.path")), {}};
-  if (source.backing.read_only || get_bool(*source.spec, "nfs.readOnly")) share.options.push_back("ro");
-  for (const json::value& option : get_array(*source.spec, "mountOptions"))
-    if (option.is_string()) share.options.emplace_back(option.get_string());
+  view::NFSVolumeSource nfs = view::Volume(*source.spec).nfs();
+  NfsShare share{std::string(nfs.server()), std::string(nfs.path()), {}};
+  if (source.backing.read_only || nfs.read_only()) share.options.push_back("ro");
+  for (std::string_view option : of_claim(*source.spec).mount_options()) share.options.emplace_back(option);
   return share;
 }
 
 }  // namespace
 
 Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources) {
-  return PayloadMaker(pod, sources).make(volume);
+  return PayloadMaker(pod, sources).make(view::Volume(volume));
 }
 
 // A kind of volume that the node has. The content belongs to the pod (it may write), to the node (files that the node keeps up to
 // date), to an image, or to the host.
 struct Volumes::VolumeKind {
   enum class Content { of_pod, of_node, of_image, of_host };
-  std::string_view field;  // of the volume, which names the kind
+  bool (*is)(const json::value& volume);
   Content content;
   Result<void> (Volumes::*prepare)(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
   Result<Fd> (Volumes::*open)(const json::value& volume, std::string_view name, const PodPaths& paths) const;
@@ -546,18 +561,25 @@ struct Volumes::VolumeKind {
 const Volumes::VolumeKind* Volumes::kind_of(const json::value& volume) {
   using enum VolumeKind::Content;
   static constexpr VolumeKind kKinds[] = {
-      {"emptyDir", of_pod, &Volumes::prepare_empty_dir, &Volumes::open_directory},
-      {"hostPath", of_host, &Volumes::prepare_host_path, &Volumes::open_host_path},
-      {"local", of_pod, &Volumes::prepare_local, &Volumes::open_local},
-      {"nfs", of_pod, &Volumes::prepare_nfs, &Volumes::open_directory},
-      {"image", of_image, &Volumes::prepare_image, &Volumes::open_directory},
-      {"configMap", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
-      {"secret", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
-      {"downwardAPI", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
-      {"projected", of_node, &Volumes::prepare_payload, &Volumes::open_payload},
+      {[](const json::value& volume) { return view::Volume(volume).has_empty_dir(); }, of_pod, &Volumes::prepare_empty_dir,
+       &Volumes::open_directory},
+      {[](const json::value& volume) { return view::Volume(volume).has_host_path(); }, of_host, &Volumes::prepare_host_path,
+       &Volumes::open_host_path},
+      {is_local, of_pod, &Volumes::prepare_local, &Volumes::open_local},
+      {is_nfs, of_pod, &Volumes::prepare_nfs, &Volumes::open_directory},
+      {[](const json::value& volume) { return view::Volume(volume).has_image(); }, of_image, &Volumes::prepare_image,
+       &Volumes::open_directory},
+      {[](const json::value& volume) { return view::Volume(volume).has_config_map(); }, of_node, &Volumes::prepare_payload,
+       &Volumes::open_payload},
+      {[](const json::value& volume) { return view::Volume(volume).has_secret(); }, of_node, &Volumes::prepare_payload,
+       &Volumes::open_payload},
+      {[](const json::value& volume) { return view::Volume(volume).has_downward_api(); }, of_node, &Volumes::prepare_payload,
+       &Volumes::open_payload},
+      {[](const json::value& volume) { return view::Volume(volume).has_projected(); }, of_node, &Volumes::prepare_payload,
+       &Volumes::open_payload},
   };
   for (const VolumeKind& kind : kKinds)
-    if (find(volume, kind.field)) return &kind;
+    if (kind.is(volume)) return &kind;
   return nullptr;
 }
 
@@ -573,19 +595,6 @@ Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const st
   for (const auto& volume : volumes) TRY(make(volume.destination, S_ISDIR(TRY(sys::stat(*volume.source)).st_mode)));
   for (const auto& file : files) TRY(make(file.destination, false));
   return {};
-}
-
-std::optional<WallTime> token_refresh_time(std::string_view token) {
-  auto parts = split(token, '.');
-  if (parts.size() != 3) return std::nullopt;
-  auto text = base64url_decode(parts[1]);
-  if (!text) return std::nullopt;
-  auto claims = parse_json(*text);
-  if (!claims) return std::nullopt;
-  int64_t issued = get_int(*claims, "iat"), expires = get_int(*claims, "exp");
-  if (issued <= 0 || expires <= issued) return std::nullopt;
-  auto life = std::min<std::chrono::seconds>(std::chrono::seconds((expires - issued) * 4 / 5), kTokenAgeMax);
-  return WallTime(std::chrono::seconds(issued)) + life;
 }
 
 Result<SlowPlaces::Answer> Volumes::ask(const std::string& uid, const std::string& place) const {
@@ -631,8 +640,8 @@ bool Volumes::answers(const std::string& uid, const PodVolume& source, Failures&
 bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source, Failures& failures, VolumeResult& result) const {
   auto group = fs_group(pod);
   if (!group || source.backing.read_only) return true;
-  const std::string place(get_string(*source.spec, "local.path")), uid(get_string(pod, "metadata.uid"));
-  const bool only_on_mismatch = get_string(pod, "spec.securityContext.fsGroupChangePolicy") == "OnRootMismatch";
+  const std::string place(of_claim(*source.spec).local().path()), uid(view::Pod(pod).metadata().uid());
+  const bool only_on_mismatch = view::Pod(pod).spec().security_context().fs_group_change_policy() == "OnRootMismatch";
   auto give = [=, group = *group, look_at = config_.mounts.look_at](std::stop_token stop) {
     if (look_at) look_at(place);
     return give_to_fs_group(place, group, only_on_mismatch, std::move(stop));
@@ -660,10 +669,10 @@ VolumeResult Volumes::ask_places(const json::value& pod, const volume::StorageOb
   VolumeResult result;
   const VolumesInContainers there(pod);
   Failures failures(there);
-  for (const auto& one : get_array(pod, "spec.volumes")) {
-    auto source = source_of(pod, one, storage);
+  for (view::Volume one : view::Pod(pod).spec().volumes()) {
+    auto source = source_of(pod, one.raw(), storage);
     if (source && there.contain(source->name))
-      (void)answers(std::string(get_string(pod, "metadata.uid")), *source, failures, result);
+      (void)answers(std::string(view::Pod(pod).metadata().uid()), *source, failures, result);
   }
   result.failures = failures.take();
   return result;
@@ -672,16 +681,16 @@ VolumeResult Volumes::ask_places(const json::value& pod, const volume::StorageOb
 VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
                               bool begins, uint32_t first_id) const {
   VolumeResult result;
-  const std::string uid(get_string(pod, "metadata.uid"));
+  const std::string uid(view::Pod(pod).metadata().uid());
   const VolumesInContainers there(pod);
   Failures failures(there);
   std::vector<PodVolume> shares, directories;  // last, since they may take long
   const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
-  for (const auto& one : get_array(pod, "spec.volumes")) {
-    auto source = source_of(pod, one, lookup.storage);
+  for (view::Volume one : view::Pod(pod).spec().volumes()) {
+    auto source = source_of(pod, one.raw(), lookup.storage);
     auto fits = source ? check_mode(*source, there) : Result<void>(source.take_error());
     if (!fits) {
-      failures.add_unknown(get_string(one, "name"), fits.error());
+      failures.add_unknown(one.name(), fits.error());
       continue;
     }
     const bool needed = there.contain(source->name);
@@ -696,8 +705,8 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
     const VolumeKind* kind = kind_of(*source->spec);
     auto prepared = kind ? (this->*kind->prepare)(*source, inputs, result) : Result<void>(no_such_kind(*source));
     if (!prepared) failures.add(*source, prepared.error());
-    else if (find(*source->spec, "nfs") && !is_block(*source->spec)) shares.push_back(*std::move(source));
-    else if (find(*source->spec, "local") && !is_block(*source->spec)) directories.push_back(*std::move(source));
+    else if (is_nfs(*source->spec) && !is_block(*source->spec)) shares.push_back(*std::move(source));
+    else if (is_local(*source->spec) && !is_block(*source->spec)) directories.push_back(*std::move(source));
   }
   for (const PodVolume& source : shares) {
     auto placed = make_place(paths, std::string(source.name));
@@ -720,7 +729,7 @@ Result<void> Volumes::prepare_empty_dir(const PodVolume& source, const PrepareIn
 
 Result<void> Volumes::prepare_host_path(const PodVolume& source, const PrepareInputs&, VolumeResult&) const {
   Error unsupported(Code::unsupported, "Mount options are not supported for this volume type");
-  if (!get_array(*source.spec, "mountOptions").empty()) return std::move(unsupported).wrap(about(kOptions, source));
+  if (!of_claim(*source.spec).mount_options().empty()) return std::move(unsupported).wrap(about(kOptions, source));
   return check_host_path(*source.spec).wrap(about(kSetUp, source));
 }
 
@@ -743,7 +752,7 @@ Result<void> Volumes::prepare_payload(const PodVolume& source, const PrepareInpu
 }
 
 Result<void> Volumes::write_payload_volume(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const {
-  const std::string name(get_string(volume, "name")), directory = inputs.paths.memory_volume(name);
+  const std::string name(view::Volume(volume).name()), directory = inputs.paths.memory_volume(name);
   auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
     auto there = shown_file(directory, path);
     auto refresh = there ? token_refresh_time(*there) : std::nullopt;
@@ -766,7 +775,7 @@ Result<void> Volumes::write_payload_volume(const json::value& volume, const Prep
 
 // The mode is set last and marks the directory as complete; also for a file system that is mounted again after a reboot.
 Result<void> Volumes::make_empty_dir(const json::value& volume, const PrepareInputs& inputs) const {
-  const std::string path = inputs.paths.volume(get_string(volume, "name"));
+  const std::string path = inputs.paths.volume(view::Volume(volume).name());
   TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
   TRY(sys::make_directories(path, kUnfinished));
   if (is_tmpfs(volume)) {
@@ -788,10 +797,10 @@ Result<void> Volumes::make_empty_dir(const json::value& volume, const PrepareInp
 
 Result<void> Volumes::mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const {
   if (!config_.mounts.huge_pages) return Error(Code::unsupported, "no volumes of huge pages on this node");
-  std::string resource = TRY(huge_page_resource(pod, get_string(volume, "emptyDir.medium")));
+  std::string resource = TRY(huge_page_resource(pod, view::Volume(volume).empty_dir().medium()));
   Quantity page_size = TRY(Quantity::parse(resource.substr(resource.find('-') + 1)));
   Bytes size = pod_request(pod, resource).bytes();
-  if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
+  if (const auto* limit = view::Volume(volume).empty_dir().size_limit()) {
     Quantity quantity = TRY(Quantity::from_json(*limit));
     if (!quantity.is_zero()) size = std::min(size, quantity.bytes());
   }
@@ -799,8 +808,9 @@ Result<void> Volumes::mount_huge_pages(const json::value& pod, const json::value
 }
 
 Result<void> Volumes::check_host_path(const json::value& volume) const {
-  std::string shown(get_string(volume, "hostPath.path")), path = config_.host_root + shown;
-  auto type = get_string(volume, "hostPath.type");
+  view::HostPathVolumeSource source = view::Volume(volume).host_path();
+  std::string shown(source.path()), path = config_.host_root + shown;
+  auto type = source.type();
   for (auto part : split(shown, '/'))
     if (part == "..") return Error(Code::invalid, "hostPath must not contain '..'");
   auto there = type_of(path);
@@ -830,11 +840,11 @@ Result<Fd> Volumes::open_directory(const json::value&, std::string_view name, co
 }
 
 Result<Fd> Volumes::open_host_path(const json::value& volume, std::string_view, const PodPaths&) const {
-  return open_path(config_.host_root + std::string(get_string(volume, "hostPath.path")));
+  return open_path(config_.host_root + std::string(view::Volume(volume).host_path().path()));
 }
 
 Result<Fd> Volumes::open_local(const json::value& volume, std::string_view, const PodPaths&) const {
-  return open_path(std::string(get_string(volume, "local.path")));
+  return open_path(std::string(of_claim(volume).local().path()));
 }
 
 Result<Fd> Volumes::open_payload(const json::value&, std::string_view name, const PodPaths& paths) const {
@@ -846,8 +856,8 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
                                                  const volume::StorageObjects& storage) const {
   std::vector<VolumeMount> mounts;
   const VolumesByName volumes = volumes_of(pod);
-  for (const auto& mount : get_array(container, "volumeMounts")) {
-    auto name = get_string(mount, "name");
+  for (view::VolumeMount mount : view::Container(container).volume_mounts()) {
+    auto name = mount.name();
     auto found = volumes.find(name);
     if (found == volumes.end())
       return Error(Code::not_found, "failed to prepare volume mount: volume " + quoted(name) + " not found");
@@ -862,7 +872,7 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const bool image = kind->content == VolumeKind::Content::of_image;
     if (!sub_path.empty()) {
       auto inside = sys::open_in(source, sub_path, O_PATH);
-      const std::string whose = "for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name"));
+      const std::string whose = "for volumeMount " + quoted(name) + " of container " + quoted(view::Container(container).name());
       if (!image && is_to_be_made(inside)) {
         inside = make_sub_path(source, sub_path);
         if (!inside) return inside.take_error().wrap("failed to create subPath directory " + whose);
@@ -870,15 +880,15 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
       if (!inside) return inside.take_error().wrap("failed to prepare subPath " + whose);
       source = *std::move(inside);
     }
-    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || kind->is_read_only();
+    bool read_only = mount.read_only() || behind.backing.read_only || kind->is_read_only();
     const bool owned_by_users = kind->is_read_only() || is_in_memory(*volume);  // by those of the pod's user namespace
     const bool id_mapped = has_own_users(pod) && !owned_by_users;
     const bool made_by_node = sub_path.empty() && kind->has_mount_points_made();
     std::vector<std::string> options;
-    if (find(*volume, "local")) options = TRY(directory_options(*volume));
-    mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
-                      is_recursively_read_only(mount), std::string(get_string(mount, "mountPropagation")), std::string(name),
-                      id_mapped, made_by_node, std::move(options)});
+    if (is_local(*volume)) options = TRY(directory_options(*volume));
+    mounts.push_back({container_path(mount.mount_path()), std::make_shared<const Fd>(std::move(source)), read_only,
+                      is_recursively_read_only(mount.raw()), std::string(mount.mount_propagation()), std::string(name), id_mapped,
+                      made_by_node, std::move(options)});
   }
   return mounts;
 }
@@ -887,8 +897,8 @@ Result<std::vector<VolumeDevice>> Volumes::devices(const json::value& pod, const
                                                    const volume::StorageObjects& storage) {
   std::vector<VolumeDevice> devices;
   const VolumesByName volumes = volumes_of(pod);
-  for (const auto& wanted : get_array(container, "volumeDevices")) {
-    auto name = get_string(wanted, "name");
+  for (view::VolumeDevice wanted : view::Container(container).volume_devices()) {
+    auto name = wanted.name();
     auto found = volumes.find(name);
     if (found == volumes.end()) return Error(Code::not_found, "volume " + quoted(name) + " not found");
     const PodVolume behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume device"));
@@ -897,9 +907,9 @@ Result<std::vector<VolumeDevice>> Volumes::devices(const json::value& pod, const
                    "volume " + std::string(name) + " has volumeMode Filesystem, but is specified in volumeDevices");
     TRY(check_local(*behind.spec).wrap("failed to prepare volume device"));
     struct stat info {};
-    std::string path(get_string(*behind.spec, "local.path"));
+    std::string path(of_claim(*behind.spec).local().path());
     if (::stat(path.c_str(), &info) != 0) return Error::from_errno("look at " + path);
-    devices.push_back({files::device(container_path(get_string(wanted, "devicePath")), info), behind.backing.read_only});
+    devices.push_back({files::device(container_path(wanted.device_path()), info), behind.backing.read_only});
   }
   return devices;
 }
@@ -908,15 +918,17 @@ Result<std::string> Volumes::read_file(const json::value& pod, const PodPaths& p
                                        const std::string& path) const {
   const VolumesByName volumes = volumes_of(pod);
   auto found = volumes.find(volume);
-  if (found == volumes.end() || !find(*found->second, "emptyDir")) return Error(Code::invalid, "the pod has no such emptyDir");
+  if (found == volumes.end() || !view::Volume(*found->second).has_empty_dir())
+    return Error(Code::invalid, "the pod has no such emptyDir");
   Fd directory = TRY(open_path(paths.volume(volume)));
   return sys::read_file_in(directory, path, kEnvFileMax);
 }
 
 bool Volumes::need_server(const json::value& pod, const volume::StorageObjects& storage) {
-  return std::ranges::any_of(get_array(pod, "spec.volumes"), [&](const json::value& volume) {
-    auto source = source_of(pod, volume, storage);
-    return source && find(*source->spec, "nfs");
+  view::Range<view::Volume> volumes = view::Pod(pod).spec().volumes();
+  return std::any_of(volumes.begin(), volumes.end(), [&](view::Volume volume) {
+    auto source = source_of(pod, volume.raw(), storage);
+    return source && is_nfs(*source->spec);
   });
 }
 
