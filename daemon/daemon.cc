@@ -242,7 +242,7 @@ Result<void> Daemon::construct_parts() {
   if (identity_.node_address.starts_with("127."))
     identity_.node_address = network_->gateway_address();  // the address for pods, with or without a network
   gate_ = std::make_unique<startup::StartupGate>(*informers_, [this](const Object& pod) {
-    return get_string(pod.json(), "spec.nodeName") == identity_.node_name ? agent_->ready(pod.uid()) : is_ready(view::Pod(pod));
+    return view::Pod(pod).spec().node_name() == identity_.node_name ? agent_->ready(pod.uid()) : is_ready(view::Pod(pod));
   });
   node::AgentSeams seams{.client = *client_,
                          .pods = informers_->of(kPod),
@@ -372,7 +372,7 @@ controller::Config Daemon::controller_config() const {
   to.node_grace = std::chrono::seconds(config_.node_monitor_grace);
   to.judge_request = [this](const json::value& request) { return auth::approval_of(request, server_->authorizer()); };
   to.sign_request = [this](const json::value& request) -> Result<controller::SignedRequest> {
-    if (!auth::is_built_in(get_string(request, "spec.signerName"))) return controller::SignedRequest{};
+    if (!auth::is_built_in(view::CertificateSigningRequest(request).spec().signer_name())) return controller::SignedRequest{};
     auth::Outcome outcome = TRY(auth::signed_request(request, server_->authority(), system_clock().now()));
     return controller::SignedRequest{std::move(outcome.certificate), std::move(outcome.failure)};
   };

@@ -20,6 +20,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/mount.h"
 #include "runtime/sys/netlink.h"
+#include "store/schema/views.h"
 
 namespace coracle {
 
@@ -39,8 +40,8 @@ Result<std::string> host_name() {
 std::string node_name_of(const std::vector<json::value>& nodes, std::string_view machine_id, const std::string& host) {
   std::optional<std::pair<std::string, std::string>> first;  // creation time and name
   for (const json::value& node : nodes) {
-    if (machine_id.empty() || get_string(node, "status.nodeInfo.machineID") != machine_id) continue;
-    std::pair<std::string, std::string> its(get_string(node, "metadata.creationTimestamp"), get_string(node, "metadata.name"));
+    if (machine_id.empty() || view::Node(node).status().node_info().machine_id() != machine_id) continue;
+    std::pair<std::string, std::string> its(view::Node(node).metadata().creation_timestamp(), view::Node(node).metadata().name());
     if (its.second == host) return host;
     if (!first || its < *first) first = std::move(its);
   }

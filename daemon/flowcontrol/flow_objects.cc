@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "store/engine/engine.h"
 #include "store/kinds/flowcontrol/flow_defaults.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 
 namespace coracle::flowcontrol {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kDangling = "Dangling";
 
-std::string_view name_of(const json::value& object) { return get_string(object, "metadata.name"); }
+std::string_view name_of(const json::value& object) { return metadata_of(object).name(); }
 
 bool is_among(const std::vector<json::value>& objects, std::string_view name) {
   return std::any_of(objects.begin(), objects.end(), [&](const json::value& one) { return name_of(one) == name; });
@@ -32,7 +33,7 @@ std::vector<json::value> stored(const registry::Registry& registry, const Kind& 
 
 // The desired condition Dangling of the schema, without its time.
 json::object judge(const json::value& schema, const std::vector<json::value>& levels) {
-  std::string level(get_string(schema, "spec.priorityLevelConfiguration.name"));
+  std::string level(view::FlowSchema(schema).spec().priority_level_configuration().name());
   std::string named = "This FlowSchema references the PriorityLevelConfiguration object named \"" + level + "\" ";
   if (is_among(levels, level))
     return {{"type", kDangling}, {"status", "False"}, {"reason", "Found"}, {"message", named + "and it exists"}};
@@ -41,12 +42,13 @@ json::object judge(const json::value& schema, const std::vector<json::value>& le
 
 // The schema with that condition; nullopt if it has it already.
 std::optional<json::value> with_condition(const json::value& schema, json::object condition, WallTime now) {
-  json::array conditions = get_array(schema, "status.conditions");
+  json::array conditions = view::FlowSchema(schema).status().conditions().raw();
   auto there = std::find_if(conditions.begin(), conditions.end(),
-                            [](const json::value& one) { return get_string(one, "type") == kDangling; });
+                            [](const json::value& one) { return view::FlowSchemaCondition(one).type() == kDangling; });
   if (there == conditions.end()) there = conditions.insert(there, json::object{});
-  auto same = [&](std::string_view field) { return get_string(*there, field) == get_string(json::value(condition), field); };
-  if (same("status") && same("reason") && same("message")) return std::nullopt;
+  view::FlowSchemaCondition before(*there), wanted(condition);
+  bool same = before.status() == wanted.status() && before.reason() == wanted.reason() && before.message() == wanted.message();
+  if (same) return std::nullopt;
   condition["lastTransitionTime"] = format_time(now);
   *there = std::move(condition);
   json::value out = schema;
@@ -89,7 +91,7 @@ void FlowObjects::reconcile() {
 void FlowObjects::judge_schemas(const FlowRules& rules) {
   registry::Writer writer = registry::internal_writer();
   for (const json::value& schema : rules.schemas) {
-    if (get_string(schema, "metadata.uid").empty()) continue;  // it is not stored
+    if (metadata_of(schema).uid().empty()) continue;  // it is not stored
     auto judged = with_condition(schema, judge(schema, rules.levels), registry_.clock().now());
     if (!judged) continue;
     Key key{"", std::string(name_of(schema))};

@@ -8,6 +8,7 @@
 
 #include "daemon/network/endpoints.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::network {
 namespace {
@@ -337,7 +338,7 @@ class Writer {
     if (addresses.plain.empty() && addresses.balancer.empty()) return;
     plan_.outside.emplace(port.protocol, port.port);
     if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax);
-    Claim claim{object, std::string(get_string(object->json(), "metadata.creationTimestamp")), std::move(port), {}};
+    Claim claim{object, std::string(view::Service(*object).metadata().creation_timestamp()), std::move(port), {}};
     std::map<Ipv4, std::string> answers;  // externalIPs before load balancers' addresses
     for (Ipv4 address : addresses.plain) answers.emplace(address, verdict);
     for (Ipv4 address : addresses.balancer) answers.emplace(address, balancer);

@@ -18,7 +18,7 @@ void set_condition(json::value& budget, std::string_view status, std::string_vie
   if (!list.is_array()) list.emplace_array();
   json::object* condition = nullptr;
   for (json::value& one : list.get_array())
-    if (get_string(one, "type") == kType) condition = &one.get_object();
+    if (view::Condition(one).type() == kType) condition = &one.get_object();
   if (!condition) condition = &list.get_array().emplace_back(json::object{{"type", kType}}).get_object();
   const json::value* before = condition->if_contains("status");
   if (!before || *before != json::value(status)) (*condition)["lastTransitionTime"] = format_time(now);

@@ -82,7 +82,7 @@ void Cluster::put_node(const ObjectPtr& object) {
   view::Node view(*object);
   unschedulable_ += view.spec().unschedulable() - node.unschedulable;
   node.unschedulable = view.spec().unschedulable();
-  node.taints = taint_set(get_array(object->json(), "spec.taints"));
+  node.taints = taint_set(view.spec().taints().raw());
   view::NodeStatus status = view.status();
   node.allocatable = Amounts::of(status.has_allocatable() ? status.allocatable() : status.capacity());
   node.pods_max = node.allocatable.get("pods");

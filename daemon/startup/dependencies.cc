@@ -57,10 +57,10 @@ Result<Dependency> parse_one(std::string_view part) {
 // ---- availability ----
 
 LabelSelector pods_of(const Object& owner) {
-  const json::value* written = find(owner.json(), "spec.selector");
+  const json::value* written = view::ReplicaSet(owner).spec().selector().pointer();  // it has this place in all of the kinds
   if (!written) return LabelSelector::nothing();
   bool plain = owner.kind() == kService || owner.kind() == kReplicationController;
-  if (plain) return LabelSelector::from_map(get_object(owner.json(), "spec.selector"));
+  if (plain) return LabelSelector::from_map(view::Service(owner).spec().selector());
   auto selector = LabelSelector::from_json(written);
   return selector ? *std::move(selector) : LabelSelector::nothing();
 }
@@ -68,20 +68,20 @@ LabelSelector pods_of(const Object& owner) {
 // The number of ready pods that make it available.
 int64_t wanted_pods(const Object& owner) {
   if (owner.kind() == kDaemonSet) return view::DaemonSet(owner).status().desired_number_scheduled();
-  const json::value& json = owner.json();  // of several kinds
-  int64_t replicas = get_int(json, "spec.replicas", 1);
+  view::DeploymentSpec spec = view::Deployment(owner).spec();  // `replicas` has this place in the other kinds too
+  int64_t replicas = spec.replicas_or(1);
   if (!(owner.kind() == kDeployment)) return replicas;
-  int64_t spare = scaled(find(json, "spec.strategy.rollingUpdate.maxUnavailable"), replicas, false, replicas / 4);
+  int64_t spare = scaled(spec.strategy().rolling_update().max_unavailable(), replicas, false, replicas / 4);
   return replicas == 0 ? 0 : std::max<int64_t>(1, replicas - spare);
 }
 
 // Whether its own status reports it as available, which respects minReadySeconds.
 bool says_available(const Object& owner) {
-  const json::value& json = owner.json();
-  if (get_int(json, "status.observedGeneration") < get_int(json, "metadata.generation")) return false;
+  view::Deployment viewed(owner);  // what is read of it has the same names in the other kinds
+  if (viewed.status().observed_generation() < viewed.metadata().generation()) return false;
   if (owner.kind() == kDeployment) return has_true_condition(owner.json(), "Available");
   if (owner.kind() == kDaemonSet) return view::DaemonSet(owner).status().number_available() >= wanted_pods(owner);
-  return get_int(json, "status.availableReplicas") >= wanted_pods(owner);
+  return viewed.status().available_replicas() >= wanted_pods(owner);
 }
 
 std::vector<Dependency> after(std::string_view annotation) {
@@ -199,7 +199,8 @@ class DependencyCache::Observed {
     if (!object) return {};
     if (*dependency.kind == kPod) return after(object->annotation(kAfter));
     if (*dependency.kind == kService) return behind(*object);
-    const json::value* written = find_keys(object->json(), {"spec", "template", "metadata", "annotations", kAfter});
+    view::PodTemplateSpec of_pods = view::Deployment(*object).spec().template_();  // or of another kind with a template
+    const json::value* written = of_pods.metadata().annotations().if_contains(kAfter);
     return written && written->is_string() ? after(written->get_string()) : std::vector<Dependency>();
   }
   // A service is as available as the controller of its pods.

@@ -40,8 +40,8 @@ std::string shortcoming(const Object& volume, const Object& claim) {
 }
 
 bool has_labels(const Object& volume, const Object& claim) {
-  const json::value* selector = find(claim.json(), "spec.selector");
-  if (!selector || selector->is_null()) return true;
+  const json::value* selector = view::PersistentVolumeClaim(claim).spec().selector().pointer();
+  if (!selector) return true;
   auto labels = LabelSelector::from_json(selector);
   return labels && labels->matches(volume);
 }

@@ -17,11 +17,12 @@ std::optional<LabelSelector> default_selector(const Object& pod, const Lister& l
       if (owner->kind != kind->kind || owner->api_version != kind->api_version()) continue;
       ObjectPtr controller = lister.controller(*kind, {pod.ns(), owner->name});
       if (!controller) continue;
-      const json::value* chosen = find(controller->json(), "spec.selector");
-      if (!chosen || !chosen->is_object()) continue;
-      if (kind == &kReplicationController)
-        for (const auto& [key, value] : chosen->get_object()) labels.insert_or_assign(key, value);
-      else selector = *chosen;
+      if (kind == &kReplicationController) {
+        for (const auto& [key, value] : view::ReplicationController(*controller).spec().selector())
+          labels.insert_or_assign(key, value);
+      } else if (view::LabelSelector chosen = view::ReplicaSet(*controller).spec().selector()) {
+        selector = chosen.raw();  // a StatefulSet has it in the same place
+      }
     }
   }
   // As matchExpressions, because both may require different values of one label, and a map has one value per label.

@@ -213,7 +213,7 @@ class PodTopologySpread : public Plugin {
   std::unique_ptr<State> choose(const CycleState& cycle, bool required) const {
     auto state = std::make_unique<State>();
     if (cycle.info->spread.empty() && std::ranges::any_of(args_.constraints, [&](const json::value& one) {
-          return (get_string(one, "whenUnsatisfiable") == "DoNotSchedule") == required;
+          return (view::TopologySpreadConstraint(one).when_unsatisfiable() == "DoNotSchedule") == required;
         }))
       state->defaults = defaults_for(cycle, args_.constraints);
     for (const SpreadConstraint& one : cycle.info->spread.empty() ? state->defaults : cycle.info->spread)
