@@ -276,10 +276,13 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
 // any kind, or no Kubernetes object. The list of rooms grows until it has them all.
 TEST(Tidy, reads_built_in_kinds_by_views) {
   const std::vector<std::string> rooms = {
-      "daemon/controller/", "daemon/event/", "daemon/flowcontrol/", "daemon/informer/", "daemon/network/", "daemon/node/",
-      "daemon/placement/",  "daemon/quota/", "daemon/scheduler/",   "daemon/startup/",  "daemon/stream/",  "daemon/volume/",
+      "daemon/auth/",    "daemon/controller/", "daemon/event/",     "daemon/flowcontrol/", "daemon/informer/",
+      "daemon/network/", "daemon/node/",       "daemon/placement/", "daemon/quota/",       "daemon/scheduler/",
+      "daemon/startup/", "daemon/stream/",     "daemon/volume/",
   };
   const std::vector<std::string> other_json = {
+      "daemon/auth/audit_policy.cc",                    // the audit policy's file
+      "daemon/auth/jwt.cc",                             // the header of a token
       "daemon/controller/autoscaler/custom_metrics.h",  // lists of custom.metrics.k8s.io
       "daemon/network/attachment.cc",                   // the files of the node's network
       "daemon/node/docker_config.h",                    // Docker's config.json

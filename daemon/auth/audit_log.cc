@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::auth {
 namespace {
@@ -26,9 +27,10 @@ json::object object_ref(const AuditRecord& record) {
   };
   put("resource", record.asked.resource), put("namespace", record.asked.ns), put("name", record.asked.name);
   if (record.request.is_object()) {
-    if (record.asked.name.empty()) put("name", std::string(get_string(record.request, "metadata.name")));
-    put("uid", std::string(get_string(record.request, "metadata.uid")));
-    put("resourceVersion", std::string(get_string(record.request, "metadata.resourceVersion")));
+    view::ObjectMeta metadata = metadata_of(record.request);
+    if (record.asked.name.empty()) put("name", std::string(metadata.name()));
+    put("uid", std::string(metadata.uid()));
+    put("resourceVersion", std::string(metadata.resource_version()));
   }
   put("apiGroup", record.asked.group), put("apiVersion", record.version), put("subresource", record.asked.subresource);
   return out;
@@ -48,7 +50,7 @@ json::value shown(json::value body, bool omit_managed_fields) {
 
 json::object response_status(const AuditRecord& record) {
   json::object out{{"metadata", json::object()}};
-  bool told = record.response.is_object() && get_string(record.response, "kind") == "Status";
+  bool told = record.response.is_object() && kind_in(record.response) == "Status";
   if (told)
     for (std::string_view field : {"status", "message", "reason", "details"})
       if (const json::value* value = record.response.get_object().if_contains(field)) out[field] = *value;

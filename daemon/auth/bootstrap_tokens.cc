@@ -7,6 +7,7 @@
 #include "daemon/auth/secret_text.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::auth {
 namespace {
@@ -38,7 +39,7 @@ std::optional<User> bootstrap_user(registry::Registry& registry, std::string_vie
   auto secret = registry.get(kSecret, {"kube-system", std::string(kBootstrapSecretPrefix) + id});
   if (!secret || (*secret)->deleting()) return {};
   const json::value& body = (*secret)->json();
-  if (get_string(body, "type") != kBootstrapSecretType) return {};
+  if (view::Secret(body).type() != kBootstrapSecretType) return {};
   if (secret_text(body, "token-id") != id || !same_secret(secret_text(body, "token-secret"), token.substr(kIdSize + 1)))
     return {};
   if (std::string expiration = secret_text(body, "expiration"); !expiration.empty()) {

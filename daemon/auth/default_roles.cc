@@ -9,6 +9,7 @@
 #include "daemon/auth/default_policy.h"
 #include "daemon/auth/node_authorizer.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 
 namespace coracle::auth {
@@ -111,7 +112,7 @@ void parse_policy(std::string_view text, std::vector<DefaultObject>& out) {
     }
     json::object& role = out.back().body.get_object();
     if (trim(line) == "aggregate") {
-      std::string label = std::string(kAggregateTo) + std::string(get_string(out.back().body, "metadata.name"));
+      std::string label = std::string(kAggregateTo) + std::string(metadata_of(out.back().body).name());
       role["aggregationRule"] =
           json::object{{"clusterRoleSelectors", json::array{json::object{{"matchLabels", json::object{{label, "true"}}}}}}};
       continue;
@@ -153,7 +154,7 @@ bool append_missing(json::value& there, const json::value& wanted, std::string_v
 }
 
 bool left_alone(const json::value& there) {
-  const json::value* update = get_object(there, "metadata.annotations").if_contains(kAutoUpdate);
+  const json::value* update = metadata_of(there).annotations().if_contains(kAutoUpdate);
   return update && *update == json::value("false");
 }
 
@@ -163,7 +164,7 @@ std::vector<DefaultObject> default_roles() { return parsed(); }
 
 Rules default_rules(std::string_view cluster_role) {
   for (const DefaultObject& object : parsed())
-    if (*object.kind == kClusterRole && get_string(object.body, "metadata.name") == cluster_role) return read_rules(object.body);
+    if (*object.kind == kClusterRole && metadata_of(object.body).name() == cluster_role) return read_rules(object.body);
   return {};
 }
 
@@ -198,12 +199,11 @@ std::optional<json::value> reconciled(const DefaultObject& wanted, const json::v
 Result<void> ensure_default_roles(registry::Registry& registry) {
   registry::Writer internal = registry::internal_writer();
   for (const DefaultObject& wanted : parsed()) {
-    std::string name(get_string(wanted.body, "metadata.name")), ns(get_string(wanted.body, "metadata.namespace"));
+    std::string name(metadata_of(wanted.body).name()), ns(metadata_of(wanted.body).namespace_());
     auto there = registry.get(*wanted.kind, {ns, name});
     if (there) {
-      bool elsewhere = find(wanted.body, "roleRef") &&
-                       get_string((*there)->json(), "roleRef.name") != get_string(wanted.body, "roleRef.name") &&
-                       !left_alone((*there)->json());
+      view::RoleRef role = view::RoleBinding(wanted.body).role_ref();  // no role has it, every binding does
+      bool elsewhere = role && view::RoleBinding(**there).role_ref().name() != role.name() && !left_alone((*there)->json());
       if (!elsewhere) {
         auto better = reconciled(wanted, (*there)->json());
         if (better) TRY(registry.update(*wanted.kind, {ns, name}, {}, *std::move(better), internal).wrap("mend " + name));

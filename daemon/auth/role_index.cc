@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::auth {
 namespace {
@@ -46,8 +47,8 @@ std::vector<std::string_view> distinct(const std::vector<std::string>& groups) {
   return out;
 }
 
-Subject read_subject(const json::value& from, const std::string& ns) {
-  std::string kind(get_string(from, "kind")), name(get_string(from, "name")), where(get_string(from, "namespace"));
+Subject read_subject(view::Subject from, const std::string& ns) {
+  std::string kind(from.kind()), name(from.name()), where(from.namespace_());
   if (kind == "Group") return {true, name, "Group " + coracle::quoted(std::string_view(name))};
   if (kind == "User") return {false, name, "User " + coracle::quoted(std::string_view(name))};
   if (where.empty()) where = ns;
@@ -59,9 +60,9 @@ std::shared_ptr<const Binding> read_binding(const Object& object) {
   auto out = std::make_shared<Binding>();
   out->of_cluster = object.kind() == kClusterRoleBinding;
   out->name = out->of_cluster ? object.name() : object.name() + "/" + object.ns();
-  out->role = {std::string(get_string(object.json(), "roleRef.kind")), std::string(get_string(object.json(), "roleRef.name"))};
-  for (const json::value& subject : get_array(object.json(), "subjects"))
-    out->subjects.push_back(read_subject(subject, object.ns()));
+  view::RoleBinding binding(object);  // a ClusterRoleBinding has the same fields
+  out->role = {std::string(binding.role_ref().kind()), std::string(binding.role_ref().name())};
+  for (view::Subject subject : binding.subjects()) out->subjects.push_back(read_subject(subject, object.ns()));
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "daemon/auth/string_lists.h"
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::auth {
 namespace {
@@ -102,9 +103,9 @@ void put(json::object& rule, std::string_view name, const std::vector<std::strin
 
 Rules read_rules(const json::value& role) {
   Rules out;
-  for (const json::value& rule : get_array(role, "rules"))
-    out.push_back({strings_at(rule, "verbs"), strings_at(rule, "apiGroups"), strings_at(rule, "resources"),
-                   strings_at(rule, "resourceNames"), strings_at(rule, "nonResourceURLs")});
+  for (view::PolicyRule rule : view::ClusterRole(role).rules())  // a Role has them too
+    out.push_back({strings_of(rule.verbs().raw()), strings_of(rule.api_groups().raw()), strings_of(rule.resources().raw()),
+                   strings_of(rule.resource_names().raw()), strings_of(rule.non_resource_urls().raw())});
   return out;
 }
 

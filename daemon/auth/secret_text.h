@@ -7,12 +7,13 @@
 
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::auth {
 
 // The decoded text of data[key]; "" if it is absent.
 inline std::string secret_text(const json::value& secret, std::string_view key) {
-  const json::value* found = get_object(secret, "data").if_contains(key);
+  const json::value* found = view::Secret(secret).data().if_contains(key);
   const json::string* text = found ? found->if_string() : nullptr;
   auto plain = text ? base64_decode(std::string_view(*text)) : Result<std::string>(std::string());
   return plain ? *std::move(plain) : std::string();

@@ -12,6 +12,7 @@
 #include "daemon/auth/string_lists.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -27,10 +28,9 @@ constexpr int64_t kProjectedSeconds = 3607, kExtendedSeconds = 365 * 24 * 3600;
 int64_t seconds_of(WallTime time) { return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count(); }
 
 // A claim may be a string or a list of strings.
-std::vector<std::string> string_or_strings(const json::value* value) {
-  if (!value) return {};
-  if (const json::string* one = value->if_string()) return {std::string(one->data(), one->size())};
-  const json::array* list = value->if_array();
+std::vector<std::string> string_or_strings(const json::value& value) {
+  if (const json::string* one = value.if_string()) return {std::string(one->data(), one->size())};
+  const json::array* list = value.if_array();
   return list ? strings_of(*list) : std::vector<std::string>();
 }
 
@@ -38,6 +38,8 @@ json::value part(const json::value& of, std::string_view name) {
   const json::value* found = of.is_object() ? of.get_object().if_contains(name) : nullptr;
   return found ? *found : json::value();
 }
+
+int64_t number_at(const json::value& of, std::string_view name) { return get_int(of, name); }
 
 std::string text_at(const json::value& of, std::string_view name) {
   json::value found = part(of, name);
@@ -48,42 +50,42 @@ std::string text_at(const json::value& of, std::string_view name) {
 
 // ---- issue ----
 
-Result<json::object> Tokens::bind(const Object& account, const json::value& reference) const {
-  std::string kind(get_string(reference, "kind")), name(get_string(reference, "name")), uid(get_string(reference, "uid"));
+Result<json::object> Tokens::bind(const Object& account, view::BoundObjectReference reference) const {
+  std::string kind(reference.kind()), name(reference.name()), uid(reference.uid());
   json::object claim;
   if (kind.empty()) return claim;
   std::string cannot = "cannot bind token for serviceaccount " + coracle::quoted(std::string_view(account.name()));
   const Kind* what = kind == "Pod" ? &kPod : kind == "Secret" ? &kSecret : kind == "Node" ? &kNode : nullptr;
-  if (!what)
-    return bad_request("cannot bind token to object of type " + std::string(get_string(reference, "apiVersion")) +
-                       ", Kind=" + kind);
+  if (!what) return bad_request("cannot bind token to object of type " + std::string(reference.api_version()) + ", Kind=" + kind);
   ObjectPtr bound = TRY(registry_.get(*what, {what->namespaced ? account.ns() : "", name}));
   if (!uid.empty() && uid != bound->uid())
     return conflict(*what, name,
                     "the UID in the bound object reference (" + uid +
                         ") does not match the UID in record. The object might have been deleted and then recreated");
-  if (*what == kPod && get_string(bound->json(), "spec.serviceAccountName") != account.name())
+  if (*what == kPod && view::Pod(*bound).spec().service_account_name() != account.name())
     return bad_request(cannot + " to pod running with different serviceaccount name.");
   claim[to_lower(kind)] = json::object{{"name", name}, {"uid", bound->uid()}};
   if (*what == kPod)
-    if (std::string node(get_string(bound->json(), "spec.nodeName")); !node.empty())
+    if (std::string node(view::Pod(*bound).spec().node_name()); !node.empty())
       if (auto found = registry_.get(kNode, {"", node})) claim["node"] = json::object{{"name", node}, {"uid", (*found)->uid()}};
   return claim;
 }
 
 Result<json::value> Tokens::issue(const Object& account, json::value request) {
-  json::object kubernetes = TRY(bind(account, json::value(get_object(request, "spec.boundObjectRef"))));
+  view::TokenRequestSpec wanted = view::TokenRequest(request).spec();
+  json::object kubernetes = TRY(bind(account, wanted.bound_object_ref()));
   bool of_pod = kubernetes.contains("pod");
   kubernetes["namespace"] = account.ns();
   kubernetes["serviceaccount"] = json::object{{"name", account.name()}, {"uid", account.uid()}};
-  auto audiences = string_or_strings(find(request, "spec.audiences"));
+  auto audiences = strings_of(wanted.audiences().raw());
   if (audiences.empty()) audiences = {settings_.issuer};
   json::array aud;
   for (const auto& audience : audiences) aud.emplace_back(audience);
-  make(request, "spec.audiences") = aud;
+  const int64_t asked = wanted.expiration_seconds();
+  make(request, "spec.audiences") = aud;  // from here on `wanted` is not valid
 
   WallTime now = registry_.clock().now();
-  int64_t issued = seconds_of(now), asked = get_int(request, "spec.expirationSeconds"), lifetime = asked;
+  int64_t issued = seconds_of(now), lifetime = asked;
   bool for_us =
       std::all_of(audiences.begin(), audiences.end(), [&](const std::string& audience) { return audience == settings_.issuer; });
   if (of_pod && for_us && asked == kProjectedSeconds) {
@@ -189,7 +191,7 @@ Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const 
   auto found = registry_.get(kind, key);
   if (!found || (*found)->uid() != text_at(reference, "uid")) return unauthorized("service account token has been invalidated");
   if ((*found)->deleting())
-    if (auto time = parse_time(get_string((*found)->json(), "metadata.deletionTimestamp"))) {
+    if (auto time = parse_time(metadata_of(**found).deletion_timestamp())) {
       WallTime end = *time + std::chrono::seconds(kLeewaySeconds);
       if (end < registry_.clock().now()) return unauthorized("service account token has been invalidated");
       end_by(finding, std::chrono::seconds(seconds_of(end)));
@@ -215,14 +217,14 @@ Result<Finding> Tokens::find_out_lasting(const json::value& claims, std::string_
 }
 
 Result<Finding> Tokens::find_out_bound(const json::value& claims) const {
-  int64_t now = seconds_of(registry_.clock().now()), expires = get_int(claims, "exp"), not_before = get_int(claims, "nbf");
+  int64_t now = seconds_of(registry_.clock().now()), expires = number_at(claims, "exp"), not_before = number_at(claims, "nbf");
   if (text_at(claims, "iss") != settings_.issuer) return unauthorized("service account token was issued by somebody else");
   if (now >= expires) return unauthorized("service account token has expired");
   if (now + kLeewaySeconds < not_before) return unauthorized("service account token is not valid yet");
 
   Finding out;
   out.from = std::chrono::seconds(not_before - kLeewaySeconds), out.until = std::chrono::seconds(expires);
-  out.audiences = string_or_strings(find(claims, "aud"));
+  out.audiences = string_or_strings(part(claims, "aud"));
   json::value about = part(claims, "kubernetes.io");
   std::string ns = text_at(about, "namespace");
   json::value account = part(about, "serviceaccount"), pod = part(about, "pod"), secret = part(about, "secret"),

@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "store/object/user.h"
 #include "daemon/auth/jwt.h"
 #include "daemon/auth/static_tokens.h"
 #include "daemon/auth/token_cache.h"
 #include "daemon/registry/registry.h"
+#include "store/object/user.h"
+#include "store/schema/views.h"
 
 namespace coracle::auth {
 
@@ -44,7 +45,7 @@ class Tokens : public registry::TokenIssuer {
   const std::string& issuer() const { return settings_.issuer; }
 
  private:
-  Result<json::object> bind(const Object& account, const json::value& reference) const;
+  Result<json::object> bind(const Object& account, view::BoundObjectReference reference) const;
   Result<FindingPtr> finding_on(std::string_view token, const TokenDigest& digest) const;
   Result<Finding> find_out(std::string_view token) const;
   Result<Finding> find_out_bound(const json::value& claims) const;

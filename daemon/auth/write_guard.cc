@@ -6,6 +6,7 @@
 
 #include "daemon/auth/certificate_request.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 
 namespace coracle::auth {
@@ -15,13 +16,7 @@ constexpr std::string_view kRbac = "rbac.authorization.k8s.io", kCertificates = 
 
 bool is_role(const Kind& kind) { return kind == kRole || kind == kClusterRole; }
 
-std::string name_of(const registry::GuardedWrite& write) { return std::string(get_string(write.object, "metadata.name")); }
-
-bool same(const json::value& a, const json::value& b, std::string_view path) {
-  static const json::value absent;
-  const json::value *left = find(a, path), *right = find(b, path);
-  return (left ? *left : absent) == (right ? *right : absent);
-}
+std::string name_of(const registry::GuardedWrite& write) { return std::string(metadata_of(write.object).name()); }
 
 // The garbage collector may change finalizers and owner references, whatever the role grants.
 bool only_life_changed(const registry::GuardedWrite& write) {
@@ -42,8 +37,8 @@ std::string node_subject(const User& user) {
 }
 
 bool fails(const json::value& request) {
-  for (const json::value& condition : get_array(request, "status.conditions"))
-    if (get_string(condition, "type") == "Failed") return true;
+  for (view::CertificateSigningRequestCondition condition : view::CertificateSigningRequest(request).status().conditions())
+    if (condition.type() == "Failed") return true;
   return false;
 }
 
@@ -79,22 +74,22 @@ Result<void> WriteGuard::holds(const registry::GuardedWrite& write, const Rules&
 }
 
 Result<void> WriteGuard::check_role(const registry::GuardedWrite& write) const {
-  std::string ns(get_string(write.object, "metadata.namespace"));
+  std::string ns(metadata_of(write.object).namespace_());
   Attributes escalate{"escalate", std::string(kRbac), std::string(write.kind.resource), "", ns, name_of(write), "", true, ""};
-  bool aggregates = find(write.object, "aggregationRule") != nullptr;
-  bool unchanged = write.old && same(*write.old, write.object, "rules") && same(*write.old, write.object, "aggregationRule");
+  view::ClusterRole old(write.old), now(write.object);  // a Role has no aggregationRule
+  bool unchanged = old && old.rules().raw() == now.rules().raw() && old.aggregation_rule().raw() == now.aggregation_rule().raw();
   if (unchanged || authorizer_.authorize(write.user, escalate).allowed) return {};
   TRY(holds(write, read_rules(write.object), ns));
-  bool had = write.old && find(*write.old, "aggregationRule") != nullptr;
-  if (!aggregates && !had) return {};
+  if (!now.has_aggregation_rule() && !old.has_aggregation_rule()) return {};
   Rules everything{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
   if (uncovered(authorizer_.rules_for(write.user, "").rules, everything).empty()) return {};
   return forbidden(write.kind, name_of(write), "must have cluster-admin privileges to use the aggregationRule");
 }
 
 Result<void> WriteGuard::check_binding(const registry::GuardedWrite& write) const {
-  std::string ns(get_string(write.object, "metadata.namespace"));
-  RoleRef role{std::string(get_string(write.object, "roleRef.kind")), std::string(get_string(write.object, "roleRef.name"))};
+  std::string ns(metadata_of(write.object).namespace_());
+  view::RoleRef named = view::RoleBinding(write.object).role_ref();  // a ClusterRoleBinding has it too
+  RoleRef role{std::string(named.kind()), std::string(named.name())};
   if (role.kind != "Role" && role.kind != "ClusterRole") return {};  // validation rejects it
   Attributes bind{"bind", std::string(kRbac), role.kind == "Role" ? "roles" : "clusterroles", "", ns, role.name, "", true, ""};
   if (authorizer_.authorize(write.user, bind).allowed) return {};
@@ -111,10 +106,11 @@ bool WriteGuard::may_for_signer(const User& user, std::string_view verb, const s
 }
 
 Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite& write) const {
-  std::string signer(get_string(write.object, "spec.signerName"));
+  view::CertificateSigningRequest request(write.object), old(write.old);
+  std::string signer(request.spec().signer_name());
   auto refuse = [&](const std::string& why) { return forbidden(write.kind, name_of(write), why); };
   if (!write.old && signer == kApiClientSigner) {
-    auto csr = read_certificate_request(get_string(write.object, "spec.request"));
+    auto csr = read_certificate_request(request.spec().request());
     bool masters =
         csr && std::find(csr->organizations.begin(), csr->organizations.end(), kAdministrators) != csr->organizations.end();
     if (masters) return refuse("use of " + signer + " signer with system:masters group is not allowed");
@@ -122,16 +118,16 @@ Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite&
   // A node requests only certificates for its own name. Source: Kubernetes NodeRestriction, admitCSR.
   std::string node = node_subject(write.user);
   if (!write.old && !node.empty() && (signer == kKubeletClientSigner || signer == kKubeletServingSigner)) {
-    auto csr = read_certificate_request(get_string(write.object, "spec.request"));
+    auto csr = read_certificate_request(request.spec().request());
     if (!csr) return refuse("unable to parse csr: " + csr.error().text());
     if (csr->common_name != node) return refuse("can only create a node CSR with CN=" + node);
   }
   if (!write.old) return {};
-  signer = get_string(*write.old, "spec.signerName");
+  signer = old.spec().signer_name();
   if (write.subresource == "approval" && !may_for_signer(write.user, "approve", signer))
     return refuse("user not permitted to approve requests with signerName " + coracle::quoted(std::string_view(signer)));
   bool signs = write.subresource == "status" &&
-               (!same(*write.old, write.object, "status.certificate") || fails(*write.old) != fails(write.object));
+               (old.status().certificate() != request.status().certificate() || fails(*write.old) != fails(write.object));
   if (signs && !may_for_signer(write.user, "sign", signer))
     return refuse("user not permitted to sign requests with signerName " + coracle::quoted(std::string_view(signer)));
   return {};
