@@ -120,7 +120,9 @@ class Client:
                                       capture_output=True, check=False)
             except subprocess.TimeoutExpired:
                 return ("no end", "", "")
-        errors = "\n".join(text for text in done.stderr.decode(errors="replace").split("\n") if "memcache.go" not in text)
+        messages = [text for text in done.stderr.decode(errors="replace").split("\n") if "memcache.go" not in text]
+        warnings = sorted(text for text in messages if text.startswith("Warning: "))  # kubectl has them in the order of a Go map
+        errors = "\n".join(warnings + [text for text in messages if not text.startswith("Warning: ")])
         return (done.returncode, self.normal(done.stdout.decode(errors="replace")), self.normal(errors))
 
     def normal(self, text):
