@@ -155,6 +155,8 @@ VolumePlan plan_volume(const Object& volume, const Object* claim) {
   if (!same) return plan_released(volume);
   std::string_view named = view::PersistentVolumeClaim(*claim).spec().volume_name();
   if (named == volume.name()) plan.phase = "Bound";
+  // The claim is never bound to a volume that is being deleted, and a Bound one would be kept for it.
+  if (named.empty() && volume.deleting()) plan.phase = "Available";
   if (named == volume.name() || named.empty()) return plan;  // the claim's own sync continues from there
   // The claim has another volume. A volume provisioned for it is not needed any more; one that an administrator created is free
   // again.

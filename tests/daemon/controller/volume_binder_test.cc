@@ -66,6 +66,17 @@ TEST_F(VolumeBinderTest, a_claim_gets_the_smallest_volume_that_suits) {
   EXPECT_EQ(get_string(reference, "kind"), "PersistentVolumeClaim");
 }
 
+TEST_F(VolumeBinderTest, a_volume_that_is_deleted_before_its_claim_has_it_is_not_kept_for_it) {
+  put_claim("data", "1Gi");
+  ObjectPtr claim = client.find(kPersistentVolumeClaim, {"default", "data"});
+  auto half_bound = [](const std::string& metadata) {
+    return MUST(Object::make(kPersistentVolume, *parse_json(R"({"metadata":{"name":"half")" + metadata + R"(},"spec":{"claimRef":
+      {"namespace":"default","name":"data","uid":"uid-data"}},"status":{"phase":"Bound"}})")));
+  };
+  EXPECT_EQ(plan_volume(*half_bound(""), claim.get()).phase, "") << "its claim is being bound";
+  EXPECT_EQ(plan_volume(*half_bound(R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")"), claim.get()).phase, "Available");
+}
+
 TEST_F(VolumeBinderTest, what_another_says_of_a_volume_stays_while_its_phase_does) {
   start();
   put_volume("small", "1Gi");
