@@ -9,8 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/base/guarded.h"
-
 namespace coracle {
 namespace {
 
@@ -18,6 +16,7 @@ struct Reserve {
   std::array<uint8_t, kRandomBytesMax> bytes;
   size_t used = kRandomBytesMax;
 };
+thread_local Reserve reserve;
 
 }  // namespace
 
@@ -26,15 +25,14 @@ void fill_random(std::span<uint8_t> bytes) {
 }
 
 void draw_random(std::span<uint8_t> bytes) {
-  static Guarded<Reserve> reserve;
-  reserve.with([&](Reserve& r) {
-    if (r.bytes.size() - r.used < bytes.size()) fill_random(r.bytes), r.used = 0;
-    auto from = r.bytes.begin() + std::ptrdiff_t(r.used);
-    std::copy_n(from, bytes.size(), bytes.begin());
-    std::fill_n(from, bytes.size(), uint8_t{0});
-    r.used += bytes.size();
-  });
+  if (reserve.bytes.size() - reserve.used < bytes.size()) fill_random(reserve.bytes), reserve.used = 0;
+  auto from = reserve.bytes.begin() + std::ptrdiff_t(reserve.used);
+  std::copy_n(from, bytes.size(), bytes.begin());
+  std::fill_n(from, bytes.size(), uint8_t{0});
+  reserve.used += bytes.size();
 }
+
+void forget_fetched_random() { reserve.used = reserve.bytes.size(); }
 
 uint32_t random_below(uint32_t bound) {
   if (bound <= 1) return 0;

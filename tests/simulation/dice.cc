@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "runtime/base/random.h"
+
 namespace coracle::simulation {
 namespace {
 thread_local Dice* entropy = nullptr;
@@ -23,8 +25,15 @@ int64_t Dice::between(int64_t least, int64_t most) { return least + int64_t(roll
 
 bool Dice::chance(double probability) { return double(roll() >> 11) * 0x1.0p-53 < probability; }
 
-SeededEntropy::SeededEntropy(uint64_t seed) : dice_(seed) { entropy = &dice_; }
-SeededEntropy::~SeededEntropy() { entropy = nullptr; }
+SeededEntropy::SeededEntropy(uint64_t seed) : dice_(seed) {
+  entropy = &dice_;
+  forget_fetched_random();
+}
+
+SeededEntropy::~SeededEntropy() {
+  entropy = nullptr;
+  forget_fetched_random();
+}
 
 }  // namespace coracle::simulation
 

@@ -47,6 +47,14 @@ TEST(Random, as_many_bytes_are_drawn_as_are_fetched_at_a_time) {
   EXPECT_GT(std::count_if(one.begin(), one.end(), [](uint8_t byte) { return byte != 0; }), 200);
 }
 
+TEST(Random, a_draw_after_forgetting_repeats_nothing) {
+  std::array<uint8_t, 16> before{}, after{};
+  draw_random(before);
+  forget_fetched_random();
+  draw_random(after);
+  EXPECT_NE(before, after);
+}
+
 TEST(Random, numbers_stay_below_their_bound_and_reach_each) {
   EXPECT_EQ(random_below(0), 0u);
   EXPECT_EQ(random_below(1), 0u);
