@@ -25,6 +25,7 @@ void fill_random(std::span<uint8_t> bytes) {
 }
 
 void draw_random(std::span<uint8_t> bytes) {
+  if (bytes.size() > kRandomBytesMax) std::abort();  // the reserve has no more
   if (reserve.bytes.size() - reserve.used < bytes.size()) fill_random(reserve.bytes), reserve.used = 0;
   auto from = reserve.bytes.begin() + std::ptrdiff_t(reserve.used);
   std::copy_n(from, bytes.size(), bytes.begin());

@@ -47,6 +47,12 @@ TEST(Random, as_many_bytes_are_drawn_as_are_fetched_at_a_time) {
   EXPECT_GT(std::count_if(one.begin(), one.end(), [](uint8_t byte) { return byte != 0; }), 200);
 }
 
+TEST(Random, more_than_are_fetched_at_a_time_end_the_process) {
+  std::vector<uint8_t> bytes(kRandomBytesMax + 1);
+  EXPECT_DEATH(draw_random(bytes), "");
+  EXPECT_DEATH(fill_random(bytes), "");
+}
+
 TEST(Random, a_draw_after_forgetting_repeats_nothing) {
   std::array<uint8_t, 16> before{}, after{};
   draw_random(before);
