@@ -46,7 +46,8 @@ enum class Durability : uint8_t { durable, soft, lazy, passing };
 
 constexpr size_t kObjectOverhead = 512;  // approximate bytes of an object beside its text
 // Of one object: as large as a body may be. The defaults and managedFields of a body of many small items are three times as large
-// as it is, and every later request, watch and component has to do with them. etcd takes half as much.
+// as it is, and every later request, watch and component has to do with them. etcd takes half as much. An object that is being
+// deleted may grow a little beyond it, so that its finalizers can be removed.
 constexpr size_t kObjectBytesMax = 3u << 20;
 
 struct Usage {

@@ -7,6 +7,17 @@
 #include "store/object/status.h"
 
 namespace coracle::engine {
+namespace {
+
+constexpr size_t kDeletionGrowthMax = 64u << 10;  // bytes, per write
+
+// Whether the write may exceed kObjectBytesMax because its object is being deleted. The write that removes a finalizer adds an
+// entry to managedFields: without room for that the object could never be deleted.
+bool helps_deletion(const Prepared& write, size_t growth) {
+  return growth <= kDeletionGrowthMax && find(write.parsed, "metadata.deletionTimestamp");
+}
+
+}  // namespace
 
 Result<Prepared> Prepared::make(Write write) {
   if (!write.body)
@@ -66,7 +77,7 @@ Result<void> Plan::take_space(const Prepared& write, const Entry& now) {
   Usage& usage = space_.usage;
   size_t before = size_of(now.object), after = size_of(write.body);
   size_t total = usage.bytes - std::min(usage.bytes, before) + after;
-  if (after > before && after > kObjectBytesMax && !write.beyond_limit)
+  if (after > before && after > kObjectBytesMax && !write.beyond_limit && !helps_deletion(write, after - before))
     return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(kObjectBytesMax) +
                                       "; with its defaults and managedFields the object takes " + std::to_string(after) +
                                       " bytes");

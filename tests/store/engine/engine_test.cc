@@ -173,6 +173,19 @@ TEST_F(EngineTest, an_object_has_a_largest_size) {
   EXPECT_TRUE(engine().remove(kConfigMap, key("b"), std::nullopt, Durability::durable));
 }
 
+TEST_F(EngineTest, an_object_that_is_being_deleted_may_grow_a_little_beyond_the_largest_size) {
+  const std::string most(kObjectBytesMax, 'x');
+  json::value object = body("a", most);
+  auto write = [&] { return engine().write({&kConfigMap, key("a"), object, std::nullopt}, Durability::durable); };
+  ASSERT_TRUE(engine().write({&kConfigMap, key("a"), object, Revision(0), true}, Durability::durable));
+  make(object, "metadata.managedFields") = json::array{{{"manager", "who-removes-a-finalizer"}}};
+  EXPECT_EQ(write().error().code(), Code::too_large);
+  make(object, "metadata.deletionTimestamp") = "2026-01-02T00:00:00Z";
+  EXPECT_TRUE(write());
+  make(object, "data.more") = std::string(100 << 10, 'x');
+  EXPECT_EQ(write().error().code(), Code::too_large) << "that is not needed for a deletion";
+}
+
 // A store with a limit of some kilobytes.
 class FullTest : public EngineFixture {
  protected:
