@@ -194,12 +194,16 @@ Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> 
     return done.take_error().wrap("write to the store");
   }
   if (reserve) reserved_ = *reserve;
+  std::error_code absent;  // then the bytes are the largest number
+  if (frozen_log_bytes_max_)
+    if (uint64_t bytes = std::filesystem::file_size(path_ + "-wal", absent); !absent && bytes > *frozen_log_bytes_max_)
+      melted_ = true, thaw();
   return {};
 }
 
 Result<void> Disk::mark_clean(Revision revision) { return commit({}, revision); }
 
-Result<void> Disk::freeze() {
+Result<void> Disk::freeze(uint64_t log_bytes_max) {
   if (!file_) return read_only();
   Database& database = file_->database;
   Statement checkpoint = TRY(database.prepare("PRAGMA wal_checkpoint(FULL)"));
@@ -208,38 +212,40 @@ Result<void> Disk::freeze() {
   if (!whole) return Error(Code::unavailable, "the store's log cannot be written into its file now");
   TRY(checkpoint.run());
   TRY(database.execute("PRAGMA wal_autocheckpoint=0"));
-  frozen_ = true;
+  frozen_log_bytes_max_ = log_bytes_max;
+  melted_ = false;
   return {};
 }
 
 void Disk::thaw() {
-  if (!std::exchange(frozen_, false)) return;
+  if (!std::exchange(frozen_log_bytes_max_, std::nullopt)) return;
   auto done = file_->database.execute(kCheckpointing);
   if (!done) log_warning("store", "the log of the store's file grows until the next start", {{"why", done.error().text()}});
 }
 
-std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::string_view text)>& each) {
+std::vector<std::string> Disk::check(bool frozen, const std::function<void(int64_t id, std::string_view text)>& each) {
   std::vector<std::string> findings;
   if (!file_) return {read_only().text()};
   auto look = [&](Database& database) -> Result<void> {
     if (file_->raw) (void)::posix_fadvise(file_->raw.get(), 0, 0, POSIX_FADV_DONTNEED);  // on failure, cached pages are read
     Statement check = TRY(database.prepare("PRAGMA integrity_check(" + std::to_string(kFindingsMax) + ")"));
-    for (;;) {
+    while (!(frozen && melted_)) {
       bool row = TRY(check.step());
       if (!row) break;
       if (check.text(0) != "ok") findings.emplace_back(check.text(0));
     }
     if (!findings.empty()) return {};
     Statement all = TRY(database.prepare("SELECT id, body FROM objects"));
-    for (;;) {
+    while (!(frozen && melted_)) {
       bool row = TRY(all.step());
       if (!row) return {};
       each(all.integer(0), all.text(1));
     }
+    return {};
   };
   // A second connection would not see what is only in the log.
   auto look_anyhow = [&]() -> Result<void> {
-    if (!frozen_) {
+    if (!frozen) {
       TRY(file_->database.execute("PRAGMA shrink_memory"));
       return look(file_->database);
     }

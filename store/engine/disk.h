@@ -9,6 +9,7 @@
 // stores the last revision in use. After a crash the counter continues above `reserved`.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,12 +54,13 @@ class Disk {
 
   // ---- maintenance ----
   // Checks the file with SQLite, reading from the medium and not from the page cache; empty: no problems. Then calls `each` with
-  // every row's id and text until it fails. Blocks while the whole file is read. Between freeze() and thaw(), commits may go on
-  // in another thread; otherwise not.
-  std::vector<std::string> check(const std::function<void(int64_t id, std::string_view text)>& each);
+  // every row's id and text until it fails. Blocks while the whole file is read. `frozen`: freeze() was called, and commits may
+  // go on in another thread; otherwise not. If melted() is true afterwards, its findings mean nothing.
+  std::vector<std::string> check(bool frozen, const std::function<void(int64_t id, std::string_view text)>& each);
   // From freeze() to thaw() the file stays as it is: what is committed stays in the log, which was written into the file before.
-  // Errors: of the disk; then nothing is frozen.
-  Result<void> freeze();
+  // It also thaws after the commit with which the log exceeds `log_bytes_max`. Errors: of the disk; then nothing is frozen.
+  Result<void> freeze(uint64_t log_bytes_max);
+  bool melted() const { return melted_; }  // by the log, since freeze(). Thread-safe
   void thaw();
   struct Size {
     uint64_t bytes = 0, unused = 0;
@@ -83,8 +85,9 @@ class Disk {
   Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
   const std::string path_;
   const char* const vfs_;
-  std::optional<File> file_;  // none: the disk is read-only
-  bool frozen_ = false;
+  std::optional<File> file_;                      // none: the disk is read-only
+  std::optional<uint64_t> frozen_log_bytes_max_;  // none: the file is not frozen
+  std::atomic<bool> melted_ = false;
   std::unique_ptr<Copy> copy_;  // the copy for that case, until load() has read it
   Revision found_ = 0;          // the mark in the file when it was opened
   Revision reserved_ = 0;

@@ -19,6 +19,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "runtime/base/scope.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/wait_once.h"
 #include "store/engine/broadcaster.h"
@@ -411,25 +412,33 @@ std::vector<std::string> Engine::check() {
   std::lock_guard one_at_a_time(state_->maintenance);
   std::map<int64_t, RestingPtr> expected;
   std::vector<std::string> findings, differences;
-  auto read = [&] {
-    findings = state_->disk->check([&](int64_t id, std::string_view text) {
+  auto read = [&](bool frozen) {
+    findings = state_->disk->check(frozen, [&](int64_t id, std::string_view text) {
       auto known = expected.extract(id);
       if (!known) differences.push_back("row " + std::to_string(id) + " is there, and should not be");
       else if (std::string buffer; known.mapped() && known.mapped()->text(buffer) != text)
         differences.push_back(name_of(*known.mapped()) + " is not what was written");
     });
   };
-  bool frozen = false;
-  in_turn([&] {
+  auto expect = [&] {
     expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
     std::erase_if(expected, [this](const auto& row) { return state_->memory_only(row.second->kind()); });
     for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // these rows may still be outdated on the disk
-    frozen = state_->disk->freeze().ok();
-    if (!frozen) read();  // with what is in the log, which a full disk keeps there
+  };
+  bool frozen = false, melted = false;
+  in_turn([&] {
+    expect();
+    frozen = state_->disk->freeze(state_->options.check_log_bytes_max).ok();
+    if (!frozen) read(false);  // with what is in the log, which a full disk keeps there
   });
   if (frozen) {
-    read();
-    in_turn([&] { state_->disk->thaw(); });
+    Scope thaw([&] { in_turn([&] { state_->disk->thaw(); }); });
+    read(true);
+    melted = state_->disk->melted();
+  }
+  if (melted) {
+    differences.clear();
+    in_turn([&] { expect(), read(false); });
   }
   if (findings.empty())
     for (const auto& [row, object] : expected)

@@ -49,6 +49,7 @@ constexpr size_t kObjectOverhead = 512;  // approximate bytes of an object besid
 // as it is, and every later request, watch and component has to do with them. etcd takes half as much. An object that is being
 // deleted may grow a little beyond it, so that its finalizers can be removed.
 constexpr size_t kObjectBytesMax = 3u << 20;
+constexpr uint64_t kCheckLogBytesMax = 64u << 20;
 
 struct Usage {
   size_t bytes = 0;      // of all objects
@@ -76,6 +77,7 @@ struct Options {
   // Called when a write fails because of that limit, for the first time since enough space was free (a tenth of the limit). Runs
   // on the leader's thread: it must not block or call the engine.
   std::function<void(const Usage&)> on_full;
+  uint64_t check_log_bytes_max = kCheckLogBytesMax;  // size of the log above which a check no longer lets writers go on
   std::string copies;         // a directory in memory, for opening a store on a read-only disk; "": that fails
   const char* vfs = nullptr;  // name of a SQLite VFS; for tests that inject disk errors
 };
@@ -222,7 +224,8 @@ class Engine {
   Revision seal(Error why);
   void unseal();
   // Reads the whole file from the medium and compares it with memory. Returns the problems; empty: none. Writers only wait until
-  // the log is in the file, as after every thousandth page; if the disk is too full for that, until the check is done.
+  // the log is in the file, as after every thousandth page. If the disk is too full for that, or the log exceeds
+  // Options::check_log_bytes_max meanwhile, they wait until the check is done.
   std::vector<std::string> check();
   Result<FileSize> file_size();
   // Rewrites the file without unused pages. Writers wait.

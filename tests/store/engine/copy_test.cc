@@ -235,6 +235,30 @@ TEST_F(CheckTest, lets_writers_go_on) {
   EXPECT_EQ(names().size(), 20u - 1 + 1 + 500 + 1);
 }
 
+TEST_F(CheckTest, begins_again_alone_before_the_log_grows_without_end) {
+  close();
+  options_.check_log_bytes_max = 1u << 20;
+  reopen();
+  for (int i = 0; i < 20; i++) put("object-" + std::to_string(i), std::string(3000, 'x'));
+  disk.hold_readers(true);
+  std::atomic<bool> done = false;
+  std::vector<std::string> findings;
+  std::jthread checker([&] { findings = engine().check(), done = true; });
+  while (disk.held_readers() == 0 && !done) std::this_thread::yield();
+  for (int round = 0; round < 20; round++) {  // half a megabyte each
+    for (int i = 0; i < 50; i++) put("object-" + std::to_string(i), std::string(10000, char('a' + round)), Durability::soft);
+    ASSERT_TRUE(engine().flush());
+  }
+  EXPECT_FALSE(done);
+  EXPECT_LT(std::filesystem::file_size(path() + "-wal"), 6u << 20);
+  disk.hold_readers(false);
+  checker.join();
+  EXPECT_EQ(findings, std::vector<std::string>()) << "what was read while the file changed is no finding";
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+  reopen();
+  EXPECT_EQ(names().size(), 50u);
+}
+
 TEST_F(CopyTest, a_compaction_gives_back_what_is_unused) {
   for (int i = 0; i < 200; i++) put("object-" + std::to_string(i), std::string(3000, 'x'));
   for (int i = 0; i < 190; i++)
