@@ -104,12 +104,17 @@ Result<int> list(const Options& options) {
   Containers containers = TRY(open_containers(options));
   auto ids = TRY(containers.list());
   std::vector<json::object> rows;
+  bool complete = true;
   for (const std::string& id : ids) {
     auto container = containers.find(id);
     if (!container && container.error().code() == Code::not_found) continue;  // just deleted
     auto row = container ? row_of(*container) : Result<json::object>(container.take_error());
-    if (row) rows.push_back(std::move(*row));
-    else warn("container " + id + ": " + row.error().text());  // the others are listed
+    if (row) {
+      rows.push_back(std::move(*row));
+    } else {  // the others are listed
+      warn("container " + id + ": " + row.error().text());
+      complete = false;
+    }
   }
   if (options.quiet) {
     TRY(print(ids.empty() ? "" : join(ids, "\n") + "\n"));
@@ -119,7 +124,7 @@ Result<int> list(const Options& options) {
   } else {
     TRY(print_table(rows));
   }
-  return 0;
+  return complete ? 0 : 1;
 }
 
 Result<int> ps(const Options& options) {

@@ -546,7 +546,7 @@ run run -d --bundle "$work/b" x
 expect "exec has the personality of its container" i686 "$(run exec x uname -m)"
 mkdir "$work/root/broken"
 echo '{' > "$work/root/broken/state.json"
-expect "a container that cannot be read does not hide the others" "0 x running yes" \
+expect "a container that cannot be read does not hide the others" "1 x running yes" \
   "$(run list -f json > "$work/list" 2> "$work/said"; echo "$? $(python3 -c 'import json, sys; print(*[s for c in json.load(open(sys.argv[1])) for s in (c["id"], c["status"])])' "$work/list") $(grep -q '^coracle-oci: container broken: ' "$work/said" && echo yes)")"
 rm -r "$work/root/broken"
 echo '{"args": ["sh", "-c", "echo $HOME $(id -u)"], "cwd": "/", "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}}' > "$work/process.json"
