@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/inode.h"
 #include "store/kinds/meta/metadata.h"
 
 namespace coracle::auth {
@@ -106,6 +107,7 @@ Result<void> AuditLog::begin() {
   return {};
 }
 
+// Renames the files; the next write begins a new one.
 Result<void> AuditLog::rotate() {
   file_ = Fd();
   for (int i = settings_.backups; i > 0; --i) {
@@ -114,7 +116,31 @@ Result<void> AuditLog::rotate() {
     if (!moved && moved.error().code() != Code::not_found) return moved.take_error();
   }
   if (settings_.backups == 0) TRY(sys::unlink_at(dir_, name_));
-  return begin();
+  size_ = 0;  // even if no new file can be opened: another rotation would move the backups away
+  return {};
+}
+
+// Appends lines. After an error the file ends with the last whole line that fitted, and `lines` keeps the others.
+Result<void> AuditLog::append(std::string& lines) {
+  if (!file_) TRY(begin());
+  if (torn_) {
+    TRY(sys::write_all(file_, "\n"));
+    torn_ = false, ++size_;
+  }
+  auto written = sys::write_all(file_, lines);
+  if (written) {
+    size_ += lines.size();
+    lines.clear();
+    return {};
+  }
+  auto status = sys::stat(file_);
+  if (!status || !S_ISREG(status->st_mode) || size_t(status->st_size) <= size_) return written;
+  const size_t end = size_t(status->st_size), came = std::min(end - size_, lines.size());
+  const size_t whole = lines.rfind('\n', came - 1) + 1;  // 0 if there is none
+  torn_ = whole < came && !sys::resize(file_, int64_t(size_ + whole));
+  size_ = torn_ ? end : size_ + whole;
+  lines.erase(0, whole);
+  return written;
 }
 
 void AuditLog::write(std::string_view line) {
@@ -148,26 +174,27 @@ void AuditLog::write(std::string_view line) {
 void AuditLog::put(const std::vector<Waiting*>& group) {
   Result<void> done;
   std::string text;
-  auto append = [&] {
+  auto flush = [&] {
     if (text.empty()) return;
-    auto written = file_ ? Result<void>() : begin();
-    if (written) written = sys::write_all(file_, text);
-    if (written) size_ += text.size();
-    else done = written.take_error();
+    auto written = append(text);
+    if (!written) done = written.take_error();
+    lost_ += size_t(std::ranges::count(text, '\n'));
     text.clear();
   };
   for (const Waiting* each : group) {
     size_t before = size_ + text.size(), after = before + each->line.size() + 1;
-    if (text.size() > kWriteBytesMax || (before > 0 && after > settings_.file_bytes_max)) append();
-    if (size_ > 0 && after > settings_.file_bytes_max) {
+    if (text.size() > kWriteBytesMax || (before > 0 && after > settings_.file_bytes_max)) flush();
+    if (size_ > 0 && size_ + text.size() + each->line.size() + 1 > settings_.file_bytes_max) {
       auto rotated = rotate();
-      if (!rotated) done = rotated.take_error();
+      if (!rotated) done = rotated.take_error(), ++lost_;
       if (!rotated) continue;  // the file must not grow
     }
     text.append(each->line) += '\n';
   }
-  append();
+  flush();
   if (!done && !failed_) log_error("auth", "the audit log cannot be written: " + done.error().text());
+  if (done && failed_)
+    log_notice("auth", "the audit log is written again", {{"lost lines", std::to_string(std::exchange(lost_, 0))}});
   failed_ = !done;
 }
 

@@ -34,8 +34,9 @@ class AuditLog {
  public:
   // Errors: of opening the file.
   static Result<std::unique_ptr<AuditLog>> open(AuditSettings settings);
-  // Writes a line, after all that were queued before. If that fails, the line is lost, and the first such error is logged;
-  // requests are not affected. Blocks for file I/O.
+  // Writes a line, after all that were queued before. If that fails, the line is lost; the file keeps whole lines only. The first
+  // such error is logged, and the number of lost lines when writing succeeds again. Requests are not affected. Blocks for file
+  // I/O.
   void write(std::string_view line);
 
  private:
@@ -52,6 +53,7 @@ class AuditLog {
   void put(const std::vector<Waiting*>& group);
   Result<void> begin();
   Result<void> rotate();
+  Result<void> append(std::string& lines);
   const AuditSettings settings_;
   std::string name_;
   Fd dir_;
@@ -61,6 +63,8 @@ class AuditLog {
   size_t size_ = 0;
   std::chrono::nanoseconds last_took_{0};
   bool failed_ = false;
+  size_t lost_ = 0;    // lines, since the last write that succeeded
+  bool torn_ = false;  // the file ends with a part of a line
 };
 
 // The audit data of one request; filled in while it is processed.

@@ -2,8 +2,10 @@
 // The audit policy and its log: which requests are logged, in which detail, and that the files stay within their limit.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -209,6 +211,65 @@ TEST(AuditLog, loses_and_tears_no_line_while_it_rotates) {
     }
   }
   for (int count : next) EXPECT_EQ(count, kEach);
+  std::filesystem::remove_all(dir);
+}
+
+// While one exists, a resource of this process is limited.
+class Limit {
+ public:
+  Limit(int resource, rlim_t most) : resource_(resource) {
+    ::getrlimit(resource_, &before_);
+    rlimit now{most, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(resource_, &now), 0);
+  }
+  ~Limit() { ::setrlimit(resource_, &before_); }
+
+ private:
+  int resource_;
+  rlimit before_{};
+};
+
+TEST(AuditLog, keeps_its_backups_while_no_new_file_can_be_opened) {
+  char name[] = "/tmp/coracle-audit-XXXXXX";
+  std::string dir = ::mkdtemp(name), file = dir + "/audit.log";
+  auto log = MUST(AuditLog::open({"", file, 100, 2}));
+  const std::string rest(80, '.');
+  log->write("first " + rest);
+  log->write("second " + rest);
+  {
+    Limit no_descriptor(RLIMIT_NOFILE, 0);
+    for (int i = 0; i < 5; ++i) log->write("lost " + rest);
+  }
+  EXPECT_EQ(MUST(sys::read_file(file + ".2")), "first " + rest + "\n");
+  EXPECT_EQ(MUST(sys::read_file(file + ".1")), "second " + rest + "\n");
+  log->write("third " + rest);
+  EXPECT_EQ(MUST(sys::read_file(file)), "third " + rest + "\n");
+  EXPECT_EQ(MUST(sys::read_file(file + ".1")), "second " + rest + "\n");
+  std::filesystem::remove_all(dir);
+}
+
+TEST(AuditLog, keeps_whole_lines_only_where_a_write_ends_early) {
+  char name[] = "/tmp/coracle-audit-XXXXXX";
+  std::string dir = ::mkdtemp(name), file = dir + "/audit.log";
+  auto log = MUST(AuditLog::open({"", file, 1000, 1}));
+  auto line = [](int i) { return "line " + std::to_string(100 + i) + std::string(60, '.'); };  // 69 bytes with its end
+  std::string want;
+  auto before = ::signal(SIGXFSZ, SIG_IGN);
+  {
+    Limit small(RLIMIT_FSIZE, 500);
+    for (int i = 0; i < 10; ++i) {
+      log->write(line(i));
+      if (i < 7) want += line(i) + "\n";
+    }
+  }
+  ::signal(SIGXFSZ, before);
+  EXPECT_EQ(MUST(sys::read_file(file)), want) << "seven whole lines";
+  for (int i = 10; i < 17; ++i) log->write(line(i)), want += line(i) + "\n";
+  EXPECT_EQ(MUST(sys::read_file(file)), want);
+  EXPECT_FALSE(std::filesystem::exists(file + ".1")) << "966 bytes: its size is known";
+  log->write(line(17));
+  EXPECT_EQ(MUST(sys::read_file(file)), line(17) + "\n");
+  EXPECT_EQ(MUST(sys::read_file(file + ".1")), want);
   std::filesystem::remove_all(dir);
 }
 
