@@ -208,15 +208,19 @@ void RoleIndex::visit(const User& user, const std::string& ns, const std::functi
   const std::vector<std::string_view> groups = distinct(user.groups);
   for (std::string_view where : {std::string_view(), std::string_view(ns)}) {
     State::Granted granted;
-    state_.with([&](std::unique_ptr<State>& state) {
-      if (where.empty()) state->refresh(engine_);
-      state->find_for_user(where, user.name, granted);
-    });
-    for (std::span<const std::string_view> left = groups; !left.empty();) {
+    std::span<const std::string_view> left = groups;
+    bool is_first = true;
+    do {
       auto now = left.first(std::min(left.size(), kGroupsAtOnce));
-      state_.with([&](std::unique_ptr<State>& state) { state->find_for_groups(where, now, granted); });
+      state_.with([&](std::unique_ptr<State>& state) {
+        if (is_first && where.empty()) state->refresh(engine_);
+        // Under the same lock as the first groups: a binding whose subject changes from a group to the user is not missed.
+        if (is_first) state->find_for_user(where, user.name, granted);
+        state->find_for_groups(where, now, granted);
+      });
+      is_first = false;
       left = left.subspan(now.size());
-    }
+    } while (!left.empty());
     for (const State::Found& one : granted.all) {  // without the lock, because there may be many rules
       const Binding& binding = *one.applied.binding;
       if (!visitor({binding.name, binding.of_cluster, binding.role, one.applied.subject->text, one.rules.get()})) return;

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
+#include <vector>
 
 #include "tests/daemon/auth/auth_fixture.h"
 
@@ -208,6 +211,41 @@ TEST(RoleIndex, can_be_asked_while_rules_are_looked_at) {
     return true;
   });
   EXPECT_GT(asked, 0u);
+}
+
+// At every moment the binding is the user's or the group's. Another asker may refresh the index between two looks of one.
+TEST(RoleIndex, does_not_miss_a_binding_whose_subject_changes) {
+  constexpr int kChanges = 400;
+  AuthFixture fixture;
+  fixture.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"Group","name":"g"}]})");
+  const User jane = user("jane", {"system:authenticated", "g"});
+  RoleIndex index(fixture.registry().engine());
+  std::atomic<int> missed = 0, asked = 0;
+  {
+    std::vector<std::jthread> askers;
+    for (int i = 0; i < 3; ++i)
+      askers.emplace_back([&](std::stop_token stop) {
+        while (!stop.stop_requested()) {
+          bool found = false;
+          index.visit(jane, "default", [&](const Grant& grant) {
+            found = grant.binding == "b/default";
+            return !found;
+          });
+          ++asked;
+          if (!found) ++missed;
+        }
+      });
+    for (int i = 0; i < kChanges; ++i) {
+      const char* kind = i % 2 == 0 ? "User" : "Group";
+      const char* who = i % 2 == 0 ? "jane" : "g";
+      MUST(fixture.try_merge(kRoleBinding, {"default", "b"},
+                             std::string(R"({"subjects":[{"kind":")") + kind + R"(","name":")" + who + R"("}]})"));
+    }
+  }
+  EXPECT_GT(asked, 0);
+  EXPECT_EQ(missed, 0) << "of " << asked;
 }
 
 }  // namespace
