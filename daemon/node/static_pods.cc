@@ -9,6 +9,7 @@
 #include "runtime/sys/file.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
+#include "store/schema/decode.h"
 
 namespace coracle::node {
 
@@ -35,6 +36,16 @@ json::object& object_at(json::value& value, std::string_view path) {
   return there.as_object();
 }
 
+void place_on(const std::string& node_name, json::value& pod) {
+  view::ObjectMeta named = view::Pod(pod).metadata();
+  const bool has_namespace = !named.namespace_().empty();
+  std::string name = std::string(named.name()) + "-" + to_lower(node_name);
+  json::object& metadata = object_at(pod, "metadata");
+  if (!has_namespace) metadata["namespace"] = "default";
+  metadata["name"] = std::move(name);
+  object_at(pod, "spec")["nodeName"] = node_name;
+}
+
 }  // namespace
 
 Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
@@ -45,17 +56,20 @@ Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, con
                 {{"file", file}, {"keys", join(duplicates, ", ")}});
   if (documents.size() != 1)
     return Error(Code::invalid, file + ": holds " + std::to_string(documents.size()) + " documents, wanted one Pod");
-  json::value& pod = documents.front();
-  if (!says_kind(pod, kPod)) return Error(Code::invalid, file + ": is no v1 Pod");
-  std::string name(view::Pod(pod).metadata().name());
-  if (name.empty()) return Error(Code::invalid, file + ": metadata.name: Required value");
+  json::value& given = documents.front();
+  if (!says_kind(given, kPod)) return Error(Code::invalid, file + ": is no v1 Pod");
+  // A view reads a value of the wrong type as 0 or false: as the root user, or as no time at all.
+  schema::Decoded decoded = TRY(schema::decode(*schema::root_type("v1", "Pod"), given).wrap(file));
+  if (!decoded.warnings.empty())
+    log_warning("node", "a static pod's file has fields that no pod has",
+                {{"file", file}, {"fields", join(decoded.warnings, ", ")}});
+  json::value& pod = decoded.value;
+  if (view::Pod(pod).metadata().name().empty()) return Error(Code::invalid, file + ": metadata.name: Required value");
   if (view::Pod(pod).spec().containers().empty()) return Error(Code::invalid, file + ": spec.containers: Required value");
-  json::object& metadata = object_at(pod, "metadata");
-  if (view::Pod(pod).metadata().namespace_().empty()) metadata["namespace"] = "default";
-  metadata["name"] = name + "-" + to_lower(node_name);
-  object_at(pod, "spec")["nodeName"] = node_name;
-  std::string hash = hash_of(to_text(pod));
-  metadata["uid"] = hash;
+  place_on(node_name, given);
+  place_on(node_name, pod);
+  std::string hash = hash_of(to_text(given));  // as the file has it: a daemon with other fields finds its pods again
+  object_at(pod, "metadata")["uid"] = hash;
   json::object& annotations = object_at(pod, "metadata.annotations");
   annotations[kHashAnnotation] = hash;
   annotations[kSourceAnnotation] = "file";

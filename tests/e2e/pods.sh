@@ -193,6 +193,10 @@ spec:
 Y
 check "a static pod runs as a mirror" until_true 20 phase_is static-edge Running
 soon expect_match "… of whose first start describe tells" 'Started container main' k describe pod static-edge
+sed -i 's/Seconds: 0/Seconds: "0"/' "$T/etc/manifests/static.yaml"
+check "a value of the wrong type in its file is told by file and field" until_true 20 grep -q \
+  'static\.yaml.*spec\.terminationGracePeriodSeconds: expected an integer' "$T/coracled.log"
+expect "… and its pod goes on" Running k get pod static-edge -o 'jsonpath={.status.phase}'
 rm "$T/etc/manifests/static.yaml"
 check "… and goes with its file" until_true 20 eval "! k get pod static-edge"
 

@@ -115,5 +115,56 @@ TEST_F(StaticPodsTest, events_are_about_the_pod_by_its_own_uid_from_its_first_st
   EXPECT_EQ(events_.about(), std::set<std::string>{std::string(uid->get_string())});
 }
 
+std::string manifest(const std::string& fields) {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: a, image: \"one:1\"}], " + fields + "}\n";
+}
+
+TEST_F(StaticPodsTest, a_value_of_the_wrong_type_is_refused_with_its_file_and_field) {
+  struct Wrong {
+    const char *fields, *field;
+  };
+  for (const auto& [fields, field] : {Wrong{"securityContext: {runAsUser: \"1000\"}",
+                                            "spec.securityContext.runAsUser: expected an "
+                                            "integer, found the string \"1000\""},
+                                      Wrong{"securityContext: {runAsUser: 1e3}", "spec.securityContext.runAsUser: "},
+                                      Wrong{"securityContext: {fsGroup: \"2000\"}", "spec.securityContext.fsGroup: "},
+                                      Wrong{"activeDeadlineSeconds: \"600\"", "spec.activeDeadlineSeconds: "},
+                                      Wrong{"terminationGracePeriodSeconds: \"30\"", "spec.terminationGracePeriodSeconds: "},
+                                      Wrong{"hostUsers: \"true\"", "spec.hostUsers: expected true or false"},
+                                      Wrong{"initContainers: [{name: b, image: b, securityContext: {privileged: \"no\"}}]",
+                                            "spec.initContainers[0].securityContext.privileged: "},
+                                      Wrong{"volumes: {name: v}", "spec.volumes: expected a list"}}) {
+    auto pod = static_pod(manifest(fields), "/m/db.yaml", "node-1");
+    ASSERT_FALSE(pod) << fields;
+    EXPECT_EQ(pod.error().text().find("/m/db.yaml: "), 0u) << pod.error().text();
+    EXPECT_NE(pod.error().text().find(field), std::string::npos) << pod.error().text();
+  }
+}
+
+TEST_F(StaticPodsTest, values_of_the_right_type_reach_the_pod) {
+  ObjectPtr pod = MUST(static_pod(manifest("securityContext: {runAsUser: 1000, fsGroup: 0x10}, activeDeadlineSeconds: 600, "
+                                           "terminationGracePeriodSeconds: 30, hostUsers: yes, unknown: 1"),
+                                  "/m/db.yaml", "node-1"));
+  view::PodSpec spec = view::Pod(*pod).spec();
+  EXPECT_EQ(spec.security_context().run_as_user(), 1000);
+  EXPECT_EQ(spec.security_context().fs_group(), 16);
+  EXPECT_EQ(spec.active_deadline_seconds(), 600);
+  EXPECT_EQ(spec.termination_grace_period_seconds(), 30);
+  EXPECT_TRUE(spec.host_users());
+  EXPECT_EQ(spec.node_name(), "node-1");
+  EXPECT_EQ(pod->key().text(), "default/db-node-1");
+}
+
+TEST_F(StaticPodsTest, a_file_that_becomes_wrong_leaves_its_pod_running) {
+  write("db.yaml", "db", "one:1");
+  EXPECT_EQ(wanted(), "db-node-1 one:1;");
+  std::ofstream(config_.manifests_dir + "/db.yaml") << manifest("terminationGracePeriodSeconds: \"30\"");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(wanted(), "db-node-1 one:1;");
+  std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("db.yaml: "), log.npos) << log;
+  EXPECT_NE(log.find("spec.terminationGracePeriodSeconds: expected an integer"), log.npos) << log;
+}
+
 }  // namespace
 }  // namespace coracle::node
