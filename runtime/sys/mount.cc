@@ -3,12 +3,14 @@
 #include "runtime/sys/mount.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -125,6 +127,34 @@ Result<std::vector<MountAround>> mounted() {
   return all;
 }
 
+// The absolute path as it is written, without "." and "..", and with a slash at its end.
+std::string as_directory(std::string_view path) {
+  std::string whole = "/";
+  for (std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") whole.resize(std::max<size_t>(whole.rfind('/', whole.size() - 2) + 1, 1));
+    else whole.append(part).push_back('/');
+  }
+  return whole;
+}
+
+MountAround innermost(const std::vector<MountAround>& all, const std::string& directory) {
+  const MountAround* found = nullptr;
+  for (const MountAround& one : all) {
+    const std::string place = one.place == "/" ? one.place : one.place + "/";
+    if (directory.starts_with(place) && (!found || one.place.size() >= found->place.size())) found = &one;
+  }
+  return found ? *found : MountAround{"/", ""};
+}
+
+// nullopt: it is no link, or is not there.
+std::optional<std::string> link_target(const std::string& directory) {
+  char target[PATH_MAX];
+  const std::string name = directory.substr(0, std::max<size_t>(directory.size() - 1, 1));
+  const ssize_t size = ::readlink(name.c_str(), target, sizeof target);
+  return size > 0 ? std::optional(std::string(target, size_t(size))) : std::nullopt;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> mounts_on(const std::string& directory) {
@@ -140,19 +170,32 @@ Result<std::vector<std::string>> mounts_on(const std::string& directory) {
 }
 
 Result<MountAround> mount_around(std::string_view path) {
-  std::string whole = "/";
-  for (std::string_view part : split(path, '/')) {
-    if (part.empty() || part == ".") continue;
-    if (part == "..") whole.resize(std::max<size_t>(whole.rfind('/', whole.size() - 2) + 1, 1));
-    else whole.append(part).push_back('/');
+  const std::vector<MountAround> all = TRY(mounted());
+  return innermost(all, as_directory(path));
+}
+
+Result<MountAround> mount_behind(std::string_view path, std::string_view local) {
+  constexpr int kLinksMax = 40;  // the kernel's
+  const std::vector<MountAround> all = TRY(mounted());
+  const std::string local_mount = innermost(all, as_directory(local)).place;
+  std::string at = "/", rest(path);  // `at` holds no links
+  for (int links = 0; links <= kLinksMax;) {
+    const size_t begin = rest.find_first_not_of('/');
+    if (begin == rest.npos) break;
+    const size_t end = std::min(rest.find('/', begin), rest.size());
+    const std::string next = as_directory(at + rest.substr(begin, end - begin));
+    rest.erase(0, end);
+    const std::string mount = innermost(all, next).place;
+    const bool may_hang = mount != "/" && mount != local_mount;
+    auto target = may_hang ? std::nullopt : link_target(next);
+    if (!target) at = next;
+    else if (target->starts_with('/')) at = "/";
+    if (may_hang) break;
+    if (!target) continue;
+    rest.insert(0, *target);
+    ++links;
   }
-  std::vector<MountAround> all = TRY(mounted());
-  const MountAround* innermost = nullptr;
-  for (const MountAround& one : all) {
-    const std::string place = one.place == "/" ? one.place : one.place + "/";
-    if (whole.starts_with(place) && (!innermost || one.place.size() >= innermost->place.size())) innermost = &one;
-  }
-  return innermost ? *innermost : MountAround{"/", ""};
+  return innermost(all, as_directory(at + rest));
 }
 
 Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {

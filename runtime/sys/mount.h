@@ -48,6 +48,8 @@ struct MountAround {
   std::string place, type;  // "/srv", "ext4"
 };
 Result<MountAround> mount_around(std::string_view path);
+// As mount_around, but follows links that are on the mounts of "/" and around `local`; those are the only ones that it accesses.
+Result<MountAround> mount_behind(std::string_view path, std::string_view local);
 // Decodes a path of a table of mounts, which writes a space as \040. Source: proc_pid_mountinfo(5), fstab(5).
 std::string plain_path(std::string_view field);
 // Detaches every mount below the directory, the innermost first. Uses `detach`, by default a lazy unmount. The mount on the

@@ -14,22 +14,25 @@ SlowPlaces::~SlowPlaces() {
 }
 
 Result<SlowPlaces::Answer> SlowPlaces::call(const Call& call, bool is_kept, const Work& work) {
-  const Until until = std::chrono::steady_clock::now() + seams_.patience;
-  const std::shared_ptr<One> one = find_or_add(call);
+  const Until limit = call.until.value_or(until());
+  const Found found = find_or_add(call);
+  const std::shared_ptr<One>& one = found.one;
   const bool is_wanted = shared_->with([&](State&) { return !one->runs && !one->is_done && !one->error; });
   const std::string owner = is_wanted ? call.owner() : "";
-  const bool is_begun = is_wanted && take_thread(owner, *one, is_kept, until);
+  // Of a pod that has waited already, nobody waits again.
+  const bool is_begun = is_wanted && take_thread(owner, *one, is_kept, found.is_new ? limit : Until());
   if (is_begun) {
-    auto run = [shared = shared_, one, owner, uid = call.uid, work, look_again = seams_.look_again] {
-      const bool is_left = end(*shared, owner, *one, work(one->stop.get_token()));
-      if (is_left && !uid.empty()) look_again(uid);
+    const Name name{call.uid, call.what, owner};
+    auto run = [shared = shared_, one, name, work, look_again = seams_.look_again] {
+      const bool is_left = end(*shared, name, *one, work(one->stop.get_token()));
+      if (is_left && !name.uid.empty()) look_again(name.uid);
     };
     if (!start_detached_thread("places", std::move(run)))
-      (void)end(*shared_, owner, *one, Error(Code::unavailable, "the machine has no more threads"));
+      (void)end(*shared_, name, *one, Error(Code::unavailable, "the machine has no more threads"));
   }
-  if (is_begun || call.uid.empty())  // of a pod that has waited already, nobody waits again
+  if (is_begun || call.uid.empty())
     shared_->wait_until(
-        {}, until, [&](const State&) { return !one->runs; }, [](const State&) {});
+        {}, limit, [&](const State&) { return !one->runs; }, [](const State&) {});
   const SteadyTime now = seams_.clock.steady();
   return shared_->with([&](State& state) -> Result<Answer> {
     if (!one->is_done && !one->error) {
@@ -37,7 +40,7 @@ Result<SlowPlaces::Answer> SlowPlaces::call(const Call& call, bool is_kept, cons
       return Answer{false, one->runs, now - one->since};
     }
     const std::optional<Error> error = one->error;
-    if (error || call.uid.empty()) erase(state.pods, call);
+    if (error || call.uid.empty()) erase(state.pods, call.uid, call.what, *one);
     if (error) return *error;
     if (!one->seen) one->seen = now;
     return Answer{true, false, {}};
@@ -45,16 +48,17 @@ Result<SlowPlaces::Answer> SlowPlaces::call(const Call& call, bool is_kept, cons
 }
 
 // An answer that is too old to believe counts for nothing.
-std::shared_ptr<SlowPlaces::One> SlowPlaces::find_or_add(const Call& call) {
+SlowPlaces::Found SlowPlaces::find_or_add(const Call& call) {
   const SteadyTime now = seams_.clock.steady();
   return shared_->with([&](State& state) {
     std::shared_ptr<One>& one = state.pods[call.uid][call.what];
-    bool is_old = one && one->is_done && !one->is_kept && one->seen && now >= *one->seen + kSlowAgain;
-    if (!one || is_old) {
+    const bool is_old = one && one->is_done && !one->is_kept && one->seen && now >= *one->seen + kSlowAgain;
+    const bool is_new = !one || is_old;
+    if (is_new) {
       one = std::make_shared<One>();
       one->since = now;
     }
-    return one;
+    return Found{one, is_new};
   });
 }
 
@@ -72,20 +76,23 @@ bool SlowPlaces::take_thread(const std::string& owner, One& one, bool is_kept, U
   });
 }
 
-void SlowPlaces::erase(Pods& pods, const Call& call) {
-  auto pod = pods.find(call.uid);
+void SlowPlaces::erase(Pods& pods, const std::string& uid, const std::string& what, const One& one) {
+  auto pod = pods.find(uid);
   if (pod == pods.end()) return;
-  pod->second.erase(call.what);
+  auto there = pod->second.find(what);
+  if (there != pod->second.end() && there->second.get() == &one) pod->second.erase(there);
   if (pod->second.empty()) pods.erase(pod);
 }
 
-// Returns whether the worker no longer waits.
-bool SlowPlaces::end(Shared& shared, const std::string& owner, One& one, Result<void> result) {
+// Returns whether the worker no longer waits. Where nobody is to be synced, nobody comes for the answer: the next call may be an
+// hour later.
+bool SlowPlaces::end(Shared& shared, const Name& name, One& one, Result<void> result) {
   const bool is_left = shared.with([&](State& state) {
     --state.threads;
-    if (auto its = state.running.find(owner); --its->second == 0) state.running.erase(its);
+    if (auto its = state.running.find(name.owner); --its->second == 0) state.running.erase(its);
     one.runs = false, one.is_done = result.ok();
     if (!result) one.error = result.take_error();
+    if (one.is_left && name.uid.empty()) erase(state.pods, name.uid, name.what, one);
     return one.is_left;
   });
   shared.notify();

@@ -38,10 +38,12 @@ class SlowPlaces {
   ~SlowPlaces();  // requests stop of the calls; does not wait for them
 
   using Work = std::function<Result<void>(std::stop_token stop)>;
+  using Until = std::chrono::steady_clock::time_point;
   struct Call {
     std::string uid;                     // the pod that needs it; "" if nobody is to be synced
     std::string what;                    // the same for the same call of the pod
     std::function<std::string()> owner;  // calls with the same owner hinder each other. Called if `work` is to run
+    std::optional<Until> until = {};     // the worker waits until then, or for `patience`
   };
   struct Answer {
     bool done = false;
@@ -49,9 +51,12 @@ class SlowPlaces {
     std::chrono::nanoseconds waited{};  // not done: how long the pod has waited for it
   };
   // Runs `work`, unless the same call of the pod is running or has succeeded (within kSlowAgain, or without limit if `is_kept`).
-  // Blocks for `patience` at most. `work` must not refer to anything that may end before it. Errors: those of `work`, returned
-  // once; the next call tries again.
+  // Blocks until `call.until` at most; if the pod has waited for this call before, only if the call begins now. `work` must not
+  // refer to anything that may end before it. Errors: those of `work`, returned once; the next call tries again. An answer for no
+  // pod that comes after that is forgotten.
   Result<Answer> call(const Call& call, bool is_kept, const Work& work);
+  // For the calls of one sync: all of them together wait for `patience`.
+  Until until() const { return std::chrono::steady_clock::now() + seams_.patience; }
   // Whether a call of the pod that is to be kept still runs: it is asked to stop, and the pod is synced when it has.
   bool is_stopping(const std::string& uid);
   void forget(const std::string& uid);       // all calls of the pod
@@ -74,11 +79,17 @@ class SlowPlaces {
     size_t threads = 0;
   };
   using Shared = Guarded<State>;
-  using Until = std::chrono::steady_clock::time_point;
-  std::shared_ptr<One> find_or_add(const Call& call);
+  struct Found {
+    std::shared_ptr<One> one;
+    bool is_new;
+  };
+  Found find_or_add(const Call& call);
   bool take_thread(const std::string& owner, One& one, bool is_kept, Until until);
-  static void erase(Pods& pods, const Call& call);
-  static bool end(Shared& shared, const std::string& owner, One& one, Result<void> result);
+  struct Name {  // of a call
+    std::string uid, what, owner;
+  };
+  static void erase(Pods& pods, const std::string& uid, const std::string& what, const One& one);
+  static bool end(Shared& shared, const Name& name, One& one, Result<void> result);
 
   const Seams seams_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();

@@ -264,9 +264,10 @@ std::string place_on_host(const json::value& volume, const std::string& host_roo
   return std::string(of_claim(volume).local().path());
 }
 
-std::string mount_of(const std::string& place) {
-  auto around = sys::mount_around(place);
-  return around ? around->place : "/";
+// The mount that a place is in. A link on the disk of the pods is followed: what hangs behind it is not that disk.
+std::string mount_of(const std::string& place, const AgentConfig& config) {
+  auto behind = sys::mount_behind(place, config.state_dir);
+  return behind ? behind->place : "/";
 }
 
 bool is_block(const json::value& volume) { return of_claim(volume).volume_mode() == "Block"; }
@@ -597,47 +598,49 @@ Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const st
   return {};
 }
 
-Result<SlowPlaces::Answer> Volumes::ask(const std::string& uid, const std::string& place) const {
+Result<SlowPlaces::Answer> Volumes::ask(const std::string& uid, const std::string& place, SlowPlaces::Until until) const {
   auto look = [place, look_at = config_.mounts.look_at](const std::stop_token&) -> Result<void> {
     if (look_at) look_at(place);
     else (void)type_of(place);  // what is not there answers too
     return {};
   };
-  return places_.call({uid, place, [&] { return mount_of(place); }}, false, look);
+  return places_.call({uid, place, [&] { return mount_of(place, config_); }, until}, false, look);
 }
 
 // A volume that the node has provisioned on the disk of the pods' own directories: if that hangs, so does the node.
 bool Volumes::is_beside_pods(const std::string& place) const {
   const std::string root = place.substr(0, place.rfind('/'));
   return std::ranges::find(config_.volume_dirs, root) != config_.volume_dirs.end() &&
-         mount_of(root) == mount_of(config_.state_dir);
+         mount_of(root, config_) == mount_of(config_.state_dir, config_);
 }
 
 bool Volumes::answers(const std::string& place) const {
   if (is_beside_pods(place)) return true;
-  auto answer = ask("", place);
+  auto answer = ask("", place, places_.until());
   return answer && answer->done;
 }
 
-bool Volumes::answers(const std::string& uid, const PodVolume& source, Failures& failures, VolumeResult& result) const {
+bool Volumes::answers(const std::string& uid, const PodVolume& source, SlowPlaces::Until until, Failures& failures,
+                      VolumeResult& result) const {
   const std::string place = place_on_host(*source.spec, config_.host_root);
   if (place.empty()) return true;
   if (is_beside_pods(place)) return true;
-  auto answer = ask(uid, place);
+  auto answer = ask(uid, place, until);
   if (answer && answer->done) return true;
   const bool is_told = !answer || answer->waited >= kSlowTold;
   std::string why = !answer ? answer.error().text()
                     : answer->runs
                         ? place + " does not answer: its disk or its server may be away. The pod goes on when it does"
-                        : place + " was not asked: " + std::to_string(kSlowCallsOfOneMax) + " calls to " + mount_of(place) +
-                              ", or " + std::to_string(kSlowCallsMax) + " in all, have got no answer";
+                        : place + " was not asked: " + std::to_string(kSlowCallsOfOneMax) + " calls to " +
+                              mount_of(place, config_) + ", or " + std::to_string(kSlowCallsMax) + " in all, have got no answer";
   if (is_told) failures.add(source, Error(Code::timeout, about(kSetUp, source) + ": " + why));
   result.waits = result.is_slow = true;
   return false;
 }
 
 // Source: kubelet, VolumeOwnership (reason and text of the event).
-bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source, Failures& failures, VolumeResult& result) const {
+bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source, SlowPlaces::Until until, Failures& failures,
+                                VolumeResult& result) const {
   auto group = fs_group(pod);
   if (!group || source.backing.read_only) return true;
   const std::string place(of_claim(*source.spec).local().path()), uid(view::Pod(pod).metadata().uid());
@@ -646,8 +649,8 @@ bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source,
     if (look_at) look_at(place);
     return give_to_fs_group(place, group, only_on_mismatch, std::move(stop));
   };
-  auto owner = [&] { return "groups in " + mount_of(place); };
-  auto answer = places_.call({uid, "group of " + place, owner}, true, give);
+  auto owner = [&] { return "groups in " + mount_of(place, config_); };
+  auto answer = places_.call({uid, "group of " + place, owner, until}, true, give);
   if (!answer) {
     failures.add(source, std::move(answer).wrap(about(kSetUp, source)).error());
     return false;
@@ -668,11 +671,12 @@ bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source,
 VolumeResult Volumes::ask_places(const json::value& pod, const volume::StorageObjects& storage) const {
   VolumeResult result;
   const VolumesInContainers there(pod);
+  const SlowPlaces::Until until = places_.until();
   Failures failures(there);
   for (view::Volume one : view::Pod(pod).spec().volumes()) {
     auto source = source_of(pod, one.raw(), storage);
     if (source && there.contain(source->name))
-      (void)answers(std::string(view::Pod(pod).metadata().uid()), *source, failures, result);
+      (void)answers(std::string(view::Pod(pod).metadata().uid()), *source, until, failures, result);
   }
   result.failures = failures.take();
   return result;
@@ -683,6 +687,7 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
   VolumeResult result;
   const std::string uid(view::Pod(pod).metadata().uid());
   const VolumesInContainers there(pod);
+  const SlowPlaces::Until until = places_.until();  // for all places: a pod with many on a dead mount must not hold its worker
   Failures failures(there);
   std::vector<PodVolume> shares, directories;  // last, since they may take long
   const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
@@ -701,7 +706,7 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
       continue;
     }
     VolumeResult unneeded;  // nobody waits for a volume that no container has
-    if (!answers(uid, *source, failures, needed ? result : unneeded)) continue;
+    if (!answers(uid, *source, until, failures, needed ? result : unneeded)) continue;
     const VolumeKind* kind = kind_of(*source->spec);
     auto prepared = kind ? (this->*kind->prepare)(*source, inputs, result) : Result<void>(no_such_kind(*source));
     if (!prepared) failures.add(*source, prepared.error());
@@ -715,8 +720,9 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
     else result.waits |= !*ready && there.contain(source.name);
   }
   if (begins && failures.is_empty() && !result.waits) {
+    const SlowPlaces::Until given_until = places_.until();
     bool all = true;
-    for (const PodVolume& source : directories) all &= is_given_to_group(pod, source, failures, result);
+    for (const PodVolume& source : directories) all &= is_given_to_group(pod, source, given_until, failures, result);
     if (all) places_.forget_kept(uid);  // the next sandbox of the pod has to see to it again
   }
   result.failures = failures.take();

@@ -137,9 +137,11 @@ class Volumes {
   Result<Fd> open_local(const json::value& volume, std::string_view name, const PodPaths& paths) const;
   Result<Fd> open_payload(const json::value& volume, std::string_view name, const PodPaths& paths) const;
   bool is_beside_pods(const std::string& place) const;
-  Result<SlowPlaces::Answer> ask(const std::string& uid, const std::string& place) const;
-  bool answers(const std::string& uid, const PodVolume& source, Failures& failures, VolumeResult& result) const;
-  bool is_given_to_group(const json::value& pod, const PodVolume& source, Failures& failures, VolumeResult& result) const;
+  Result<SlowPlaces::Answer> ask(const std::string& uid, const std::string& place, SlowPlaces::Until until) const;
+  bool answers(const std::string& uid, const PodVolume& source, SlowPlaces::Until until, Failures& failures,
+               VolumeResult& result) const;
+  bool is_given_to_group(const json::value& pod, const PodVolume& source, SlowPlaces::Until until, Failures& failures,
+                         VolumeResult& result) const;
   Result<void> set_aside(const Fd& state, const std::string& uid) const;
   void clear(const std::string& name) const;
 

@@ -256,5 +256,91 @@ TEST_F(SlowPlacesTest, a_walk_of_a_pod_that_ends_is_stopped) {
   EXPECT_FALSE(places.is_stopping("u"));
 }
 
+TEST_F(SlowPlacesTest, many_places_of_one_pod_that_hang_take_one_patience_of_its_worker) {
+  constexpr int kPlaces = 40;
+  constexpr milliseconds kPatience{500};
+  config_.place_patience = kPatience;
+  boot();
+  std::string mounts, volumes;
+  for (int i = 0; i < kPlaces; ++i) {
+    const std::string name = "v" + std::to_string(i), path = "/mnt/nas/" + name, comma = i ? "," : "";
+    hanging_->hang(host(path));
+    mounts += comma + R"({"name":")" + name + R"(","mountPath":"/)" + name + "\"}";
+    volumes += comma + R"({"name":")" + name + R"(","hostPath":{"path":")" + path + "\"}}";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[)" + mounts + R"(]}],"volumes":[)" + volumes + "]");
+  for (int i = 0; i < 5; ++i) advance(seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPlaces / 2 * kPatience);
+  EXPECT_TRUE(events_.has("was not asked: 4 calls to "));
+  hanging_->release();
+  EXPECT_TRUE(comes_to_run());
+}
+
+TEST_F(SlowPlacesTest, what_hangs_behind_a_link_is_no_fault_of_the_disk_with_the_link) {
+  std::filesystem::create_symlink("/proc", host("/data"));  // another mount, everywhere
+  boot();
+  for (size_t i = 0; i < kSlowCallsOfOneMax + 1; ++i) {
+    const std::string path = "/data/" + std::to_string(i);
+    hanging_->hang(host(path));
+    put("p" + std::to_string(i), path);
+  }
+  advance(seconds(2));
+  EXPECT_TRUE(events_.has("was not asked: 4 calls to /proc, or "));
+  put("other", "/srv");
+  EXPECT_TRUE(comes_to_run("other"));
+}
+
+// Lets works wait until it is opened.
+struct Gate {
+  Guarded<bool> is_open{false};
+  Guarded<int> passed{0};
+  void open_and_wait_for(int count) {
+    is_open.with([](bool& open) { open = true; });
+    is_open.notify();
+    passed.wait(
+        {}, [&](int all) { return all == count; }, [](int) {});
+  }
+};
+SlowPlaces::Work work_behind(const std::shared_ptr<Gate>& gate) {
+  return [gate](const std::stop_token&) -> Result<void> {
+    gate->is_open.wait(
+        {}, [](bool open) { return open; }, [](bool) {});
+    gate->passed.with([](int& count) { ++count; });
+    gate->passed.notify();
+    return {};
+  };
+}
+
+TEST_F(SlowPlacesTest, an_answer_that_came_too_late_is_not_the_one_of_the_next_call) {
+  SlowPlaces places({clock_, [](const std::string&) {}, seconds(30)});
+  const auto owner = [] { return std::string("/mnt/nas"); };
+  auto late = std::make_shared<Gate>(), others = std::make_shared<Gate>();
+  auto at_once = [&](const std::string& what, const std::shared_ptr<Gate>& gate) {
+    return MUST(places.call({"", what, owner, SlowPlaces::Until()}, false, work_behind(gate))).done;
+  };
+  EXPECT_FALSE(at_once("/mnt/nas/late", late));
+  for (size_t i = 1; i < kSlowCallsOfOneMax; ++i) EXPECT_FALSE(at_once(std::to_string(i), others));
+  late->open_and_wait_for(1);
+  auto quick = [](const std::stop_token&) { return Result<void>(); };
+  EXPECT_TRUE(MUST(places.call({"", "quick", owner}, false, quick)).done) << "it has the thread of the one that came too late";
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_FALSE(at_once("/mnt/nas/late", others)) << "it is asked again";
+  others->open_and_wait_for(int(kSlowCallsOfOneMax));
+}
+
+TEST_F(SlowPlacesTest, who_has_waited_for_a_thread_already_does_not_wait_again) {
+  SlowPlaces places({clock_, [](const std::string&) {}, seconds(30)});
+  const auto owner = [] { return std::string("/mnt/nas"); };
+  auto gate = std::make_shared<Gate>();
+  for (size_t i = 0; i < kSlowCallsOfOneMax + 1; ++i)
+    EXPECT_FALSE(MUST(places.call({"u", std::to_string(i), owner, SlowPlaces::Until()}, false, work_behind(gate))).done);
+  const auto begin = std::chrono::steady_clock::now();
+  auto again = MUST(places.call({"u", std::to_string(kSlowCallsOfOneMax), owner}, false, work_behind(gate)));
+  EXPECT_FALSE(again.done || again.runs);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(15));
+  gate->open_and_wait_for(int(kSlowCallsOfOneMax));
+}
+
 }  // namespace
 }  // namespace coracle::node
