@@ -10,8 +10,11 @@ A line of the table is a command, as a shell splits it; " < FILE" gives it a sta
   own    each program has a namespace of its own, and commands run one after the other; ^ is the program's letter, for names of
          objects that have no namespace. In the end both namespaces have to hold the same
   long   the part is left out without --long
-"@KEY" before a command: the difference that KNOWN explains. It has to exist.
+"@KEY" before a command: the difference that KNOWN explains. It has to exist. The exit codes may differ only where
+OTHER_CODE has the key. A program that does not end in time, or that a signal ends, fails the part whatever the other one does.
 --all shows each difference whole.
+
+Exit code: 0, or FAILED if a test failed. Anything else (1 is Python's own, of an exception) means that the comparison broke off.
 """
 import argparse
 import concurrent.futures
@@ -33,7 +36,7 @@ KNOWN = {
     "annotation": "ours leaves the last applied configuration out: it repeats the file, and the values of a Secret",
     "tar": "kubectl returns 0 though the file was not there",
     "go-type": "a Go type in kubectl's message",
-    "url": "ours reads no manifests from the network, and says so as of a path",
+    "http": "words of another client of HTTP",
     "note": "kubectl does not say that a patch was a dry run of the server's",
     "hpa": "kubectl tells of the version that it tried next, not that there is one already",
     "tabs": "kubectl prints the tabs of this text unaligned",
@@ -42,10 +45,14 @@ KNOWN = {
     "amount": "explain does not say again what quantities and the like are",
 }
 
+OTHER_CODE = {"sort", "tar"}  # of KNOWN: the exit code is the difference, or a part of it
+FAILED = 3          # our own exit code
+
 TRIES = 3           # ages and the order of Go's maps differ from run to run
 SHOWN_LINES = 30    # of one difference
 DIFFERENCES = 60    # shown in one part
 LIMIT_SECONDS = 60  # of one command
+NO_END = -1000      # the status of one that took longer; -N is that of one that signal N ended
 
 AGE = r"(?:\d+y)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s|(?<=[ydhm]))"
 MASKS = [(re.compile(pattern, re.M), by) for pattern, by in [
@@ -119,7 +126,7 @@ class Client:
                 done = subprocess.run([self.program, *words], env=self.environment, stdin=given, timeout=LIMIT_SECONDS,
                                       capture_output=True, check=False)
             except subprocess.TimeoutExpired:
-                return ("no end", "", "")
+                return (NO_END, "", "")
         messages = [text for text in done.stderr.decode(errors="replace").split("\n") if "memcache.go" not in text]
         warnings = sorted(text for text in messages if text.startswith("Warning: "))  # kubectl has them in the order of a Go map
         errors = "\n".join(warnings + [text for text in messages if not text.startswith("Warning: ")])
@@ -152,16 +159,31 @@ class Client:
         return self.normal(json.dumps(items, indent=1, sort_keys=True))
 
 
+class Difference:
+    """How two runs of a command differ. `of_code`: in their exit codes too. `broken`: one of them came to no end of its own."""
+
+    def __init__(self, theirs, ours):
+        codes = theirs[0], ours[0]
+        self.of_code = codes[0] != codes[1]
+        self.broken = any(code < 0 for code in codes)
+        texts = [f"status {status}\n{output}{'' if output.endswith(chr(10)) or not output else chr(10)}== messages\n{errors}"
+                 for status, output, errors in (theirs, ours)]
+        self.lines = list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "kubectl", "coraclectl", lineterm="",
+                                               n=1))[2:] or texts[0].splitlines()
+
+    def is_explained_by(self, key):
+        return bool(key) and not self.broken and (not self.of_code or key in OTHER_CODE)
+
+
 def compare(clients, line, namespaces, tries):
-    """None, or the difference as text."""
+    """None, or the Difference."""
     for _ in range(tries):
         with concurrent.futures.ThreadPoolExecutor(2) as both:
             theirs, ours = both.map(lambda pair: pair[0].run(line, pair[1]), zip(clients, namespaces))
-        if theirs == ours:
+        difference = Difference(theirs, ours)
+        if theirs == ours and not difference.broken:
             return None
-    texts = [f"status {status}\n{output}{'' if output.endswith(chr(10)) or not output else chr(10)}== messages\n{errors}"
-             for status, output, errors in (theirs, ours)]
-    return list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "kubectl", "coraclectl", lineterm="", n=1))[2:]
+    return difference
 
 
 class Report:
@@ -182,18 +204,17 @@ class Report:
         details, wrong = [], 0
         for line, difference in zip(part.lines, differences):
             self.commands += 1
-            if line.key and difference is not None:
+            if difference is None and not line.key:
+                continue
+            if difference is not None and difference.is_explained_by(line.key):
                 self.used.add(line.key)
                 self.explained += 1
                 continue
-            if line.key:
-                difference = [f"there is no difference any more: take @{line.key} away"]
-            if difference is None:
-                continue
             wrong += 1
             if wrong <= DIFFERENCES or self.whole:
+                shown = difference.lines if difference is not None else [f"there is no difference any more: take @{line.key} away"]
                 details.append(f"--- {line.text}")
-                details += difference if self.whole else difference[:SHOWN_LINES]
+                details += shown if self.whole else shown[:SHOWN_LINES]
         title = f"{part.title}: {len(part.lines)} commands" if not wrong else f"{part.title}: {wrong} of {len(part.lines)} commands differ"
         self.test(not wrong, title, details)
 
@@ -228,7 +249,7 @@ def main():
                     [*(f"unknown: {key}" for key in unknown), *(f"unused: {key}" for key in unused)])
     print(f"# {report.commands} commands compared; {report.explained} differ for {len(report.used)} known reasons")
     print(f"1..{report.number}")
-    return 1 if report.failed else 0
+    return FAILED if report.failed else 0
 
 
 if __name__ == "__main__":
