@@ -79,7 +79,7 @@ Result<void> check_delete_flags(const DeleteFlags& flags) {
 // What was selected may be gone by now, so that it is absent is no failure unless the line says so.
 bool ignores_absent(const DeleteFlags& flags) {
   if (flags.ignore_not_found_flag.count() > 0) return flags.ignore_not_found;
-  return flags.all || !flags.selector.empty() || !flags.field_selector.empty();
+  return flags.all || flags.selection().has_selector();
 }
 
 // Seconds that a pod gets to stop; -1: its own. Nothing is killed at once unless --force says that this is meant.

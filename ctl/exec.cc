@@ -17,7 +17,7 @@ struct ExecFlags {
   bool use_stdin = false, tty = false, quiet = false;
 };
 
-// Takes "POD", "KIND/NAME" or "KIND NAME" from the front. The rest is the command, unless it was given after "--".
+// Takes "POD", "KIND/NAME" or, to attach to, "KIND NAME" from the front.
 std::vector<std::string> take_pod(std::vector<std::string>& args, bool attach) {
   bool two_words = attach && args.size() > 1 && args[0].find('/') == std::string::npos && schema::catalog().by_name(args[0]);
   std::vector<std::string> named(args.begin(), args.begin() + (two_words ? 2 : 1));
@@ -52,8 +52,11 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
         Code::bad_request,
         "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead\nSee 'coraclectl exec -h' for "
         "help and examples");
-  std::vector<std::string> command = flags.args;
-  command.insert(command.end(), commands.rest().begin(), commands.rest().end());
+  if (!attach && !flags.args.empty())  // kubectl drops it
+    return Error(Code::bad_request, coracle::quoted(flags.args.front()) +
+                                        " stands between the pod and --, and belongs to neither: write the whole command "
+                                        "behind the dashes, as in: exec POD -- COMMAND [ARGS...]");
+  const std::vector<std::string>& command = commands.rest();
   if (!attach && command.empty()) return Error(Code::bad_request, "you must specify at least one command for the container");
   Session* session = TRY(commands.session());
   json::value pod = TRY(one_pod(*session, named, false, patience));

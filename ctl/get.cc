@@ -9,6 +9,7 @@
 #include "ctl/sort_key.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/object/selector.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -155,7 +156,13 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
   return {};
 }
 
-// What is asked for. Kinds and documents that cannot be read are told in `failures`, the others are still shown.
+// What was named and is not there is told in `failures`, unless that is no failure.
+void note_missing(const GetFlags& flags, Error error, std::vector<Error>& failures) {
+  if (error.code() != Code::not_found || !flags.ignore_not_found) failures.push_back(std::move(error));
+}
+
+// What is asked for: of the objects in files, those whose labels at the server the selector matches. Kinds, documents and objects
+// that cannot be read are told in `failures`, the others are still shown.
 Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& flags, std::vector<Error>& failures) {
   std::vector<Selection> selections;
   auto add = [&](const schema::KindInfo* kind, const std::string& ns, const std::string& name) {
@@ -170,13 +177,16 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
   std::vector<Named> named = TRY(named_by(flags.selection(), flags.args, &failures));
   if (!flags.files.empty()) {
     std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
-    TRY(select_documents(flags.selector, documents));
+    LabelSelector labels = TRY(LabelSelector::parse(flags.selection().labels()));
     for (auto& document : documents) {
       std::string name(get_string(document.object, "metadata.name"));
       auto ns = settle_namespace(session, document);
       if (!ns) failures.push_back(ns.take_error());
       else if (name.empty()) failures.push_back(Error(Code::bad_request, "resource name may not be empty").wrap(document.source));
-      else add(document.kind, *ns, name);
+      else if (labels.empty()) add(document.kind, *ns, name);
+      else if (auto live = session.json({.path = session.path(*document.kind, *ns, name)}); !live)
+        note_missing(flags, live.take_error(), failures);
+      else if (labels.matches(get_object(*live, "metadata.labels"))) add(document.kind, *ns, name);
     }
     return selections;
   }
@@ -185,11 +195,6 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
     add(one.kind, namespaced && !flags.all_namespaces ? session.ns() : "", one.name);
   }
   return selections;
-}
-
-// What was named and is not there is told in `failures`, unless that is no failure.
-void note_missing(const GetFlags& flags, Error error, std::vector<Error>& failures) {
-  if (error.code() != Code::not_found || !flags.ignore_not_found) failures.push_back(std::move(error));
 }
 
 // The table that kubectl makes by itself, of names and ages: with --server-print=false, and of what the server makes no tables
@@ -302,7 +307,8 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
   }
   bool nothing = objects.empty() && (single || flags.ignore_not_found || !failures.empty());  // else: an empty List
   if (!flags.watch_only && !nothing) print_objects(flags, std::move(objects), single);
-  if ((flags.watch || flags.watch_only) && failures.empty()) TRY(watch_selection(session, flags, selections.front(), revision));
+  if ((flags.watch || flags.watch_only) && failures.empty() && !selections.empty())
+    TRY(watch_selection(session, flags, selections.front(), revision));
   print_failures(failures);
   return failures.empty() ? 0 : 1;
 }

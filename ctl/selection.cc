@@ -32,7 +32,12 @@ Result<void> check_files(const SelectionFlags& selection, const std::vector<std:
 }  // namespace
 
 std::string SelectionFlags::labels() const { return std::string(trim(selector)); }
-std::string SelectionFlags::fields() const { return std::string(trim(field_selector)); }
+
+std::string SelectionFlags::fields() const {
+  std::string text(trim(field_selector));
+  auto parsed = FieldSelector::parse(text);
+  return parsed && parsed->empty() ? std::string() : text;  // of a malformed one the server says what is wrong
+}
 
 Result<std::vector<Named>> named_by(const SelectionFlags& selection, const std::vector<std::string>& args,
                                     std::vector<Error>* unknown) {

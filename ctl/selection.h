@@ -19,7 +19,8 @@ struct SelectionFlags {
   bool kind_means_all = false;                // a kind alone means all its objects
   bool all_namespaces = false;
 
-  // Spaces alone select nothing, and are as good as no selector.
+  // Spaces alone select nothing, and are as good as no selector. So are the commas of a field selector without a term, as
+  // "$A,$B" is where neither is set: a server takes it for one that matches everything.
   std::string labels() const;
   std::string fields() const;
   bool has_selector() const { return !labels().empty() || !fields().empty(); }

@@ -11,6 +11,7 @@
 #include "ctl/target.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/object/selector.h"
 
 namespace coracle::ctl {
 namespace {
@@ -326,12 +327,17 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
   std::vector<Error> failures;
   size_t found = 0;
   if (!flags.files.files.empty()) {
+    LabelSelector labels = TRY(LabelSelector::parse(selection.labels()));
     std::vector<Document> documents = TRY(read_documents(flags.files));
-    TRY(select_documents(selection.labels(), documents));
     for (auto& document : documents) {
-      std::string ns = TRY(settle_namespace(*session, document));
+      std::string ns = TRY(settle_namespace(*session, document)), name(get_string(document.object, "metadata.name"));
+      // Those that the object has at the server. What is not there yet is waited for, or said to be absent.
+      if (!labels.empty() && !name.empty()) {
+        auto live = session->json({.path = session->path(*document.kind, ns, name)});
+        if (live && !labels.matches(get_object(*live, "metadata.labels"))) continue;
+      }
       ++found;
-      auto done = waiting.one(*document.kind, ns, std::string(get_string(document.object, "metadata.name")), true);
+      auto done = waiting.one(*document.kind, ns, name, true);
       if (!done) failures.push_back(done.take_error());
     }
   } else {
