@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConfigMaps and Secrets from literals, files, and files of environment variables. See generate.h.
 // Source: kubectl pkg/cmd/create/create_configmap.go, create_secret*.go; pkg/cmd/util/env_file.go.
+#include <dirent.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -17,6 +18,7 @@
 #include "ctl/last_applied.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
+#include "runtime/sys/file.h"
 
 namespace coracle::ctl {
 namespace {
@@ -86,14 +88,12 @@ class DataReader {
 
  private:
   Result<void> add_directory(const std::string& path) {
-    std::vector<std::filesystem::path> entries;
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(path, failed))
-      if (std::filesystem::is_regular_file(entry.symlink_status(failed))) entries.push_back(entry.path());
-    std::sort(entries.begin(), entries.end());
-    for (const auto& entry : entries) {
-      std::string text = TRY(read_small_file(entry, "open " + entry.string() + ": "));
-      TRY(add(entry.filename(), std::move(text)));
+    std::vector<sys::DirEntry> entries = TRY(sys::list(path).wrap("error listing files in " + path));
+    for (const sys::DirEntry& entry : entries) {
+      if (entry.type != DT_REG) continue;
+      std::string file = (std::filesystem::path(path) / entry.name).string();
+      std::string text = TRY(read_small_file(file, "open " + file + ": "));
+      TRY(add(entry.name, std::move(text)));
     }
     return {};
   }

@@ -2,6 +2,7 @@
 // See manifest_files.h.
 #include "ctl/manifest_files.h"
 
+#include <dirent.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
+#include "runtime/sys/file.h"
 #include "store/client/download.h"
 
 namespace coracle::ctl {
@@ -23,21 +25,33 @@ constexpr size_t kManifestBytesMax = 256u << 20;  // of one that is fetched
 
 Error absent(const std::string& name) { return Error(Code::not_found, "the path " + coracle::quoted(name) + " does not exist"); }
 
-// The paths that match, of which `pattern` is the rest below `base`. As in Go, a "*" matches a leading dot too.
-void match(const fs::path& base, fs::path::iterator at, const fs::path::iterator& end, std::vector<fs::path>& found) {
+// Of the link itself or of what it leads to. What is not there has a status too. Errors: errno's, of what may not be looked at.
+enum class Links : uint8_t { stay, follow };
+Result<fs::file_status> status_of(const fs::path& path, Links links) {
   std::error_code failed;
+  fs::file_status status = links == Links::follow ? fs::status(path, failed) : fs::symlink_status(path, failed);
+  if (!fs::status_known(status)) return Error::from_errno(failed.value(), "read " + path.string());
+  return status;
+}
+
+// Appends the paths that match, of which `at` is the rest below `base`. As in Go, a "*" matches a leading dot too. Errors:
+// errno's, of what cannot be read: it may match.
+Result<void> match(const fs::path& base, fs::path::iterator at, const fs::path::iterator& end, std::vector<fs::path>& found) {
   if (at == end) {
-    if (fs::exists(fs::symlink_status(base, failed))) found.push_back(base);
-    return;
+    fs::file_status status = TRY(status_of(base, Links::stay));
+    if (fs::exists(status)) found.push_back(base);
+    return {};
   }
   std::string part = at->string();
   ++at;
   if (part.find_first_of("*?[\\") == part.npos) return match(base / part, at, end, found);
-  std::vector<fs::path> entries;
-  for (const auto& entry : fs::directory_iterator(base.empty() ? fs::path(".") : base, failed))
-    if (::fnmatch(part.c_str(), entry.path().filename().c_str(), 0) == 0) entries.push_back(base / entry.path().filename());
-  std::sort(entries.begin(), entries.end());
-  for (const auto& entry : entries) match(entry, at, end, found);
+  fs::path directory = base.empty() ? fs::path(".") : base;
+  fs::file_status status = TRY(status_of(directory, Links::follow));
+  if (!fs::is_directory(status)) return {};
+  std::vector<sys::DirEntry> entries = TRY(sys::list(directory.string()));
+  for (const sys::DirEntry& entry : entries)
+    if (::fnmatch(part.c_str(), entry.name.c_str(), 0) == 0) TRY(match(base / entry.name, at, end, found));
+  return {};
 }
 
 // The name itself where it is a path; else, as a pattern, what matches.
@@ -46,7 +60,7 @@ Result<std::vector<fs::path>> expand(const std::string& name) {
   if (fs::exists(name, failed) || failed) return std::vector<fs::path>{name};
   std::vector<fs::path> found;
   fs::path pattern(name);
-  match({}, pattern.begin(), pattern.end(), found);
+  TRY(match({}, pattern.begin(), pattern.end(), found));
   if (found.empty()) return absent(name);
   return found;
 }
@@ -56,18 +70,21 @@ bool is_manifest_name(const fs::path& path) {
   return extension == ".yaml" || extension == ".yml" || extension == ".json";
 }
 
+Result<void> add_manifests(const fs::path& directory, bool recursive, std::vector<fs::path>& paths) {
+  std::vector<sys::DirEntry> entries = TRY(sys::list(directory.string()));
+  for (const sys::DirEntry& entry : entries) {
+    std::error_code ignored;
+    fs::path path = directory / entry.name;
+    if (entry.type == DT_DIR && recursive) TRY(add_manifests(path, true, paths));
+    else if (is_manifest_name(path) && fs::is_regular_file(path, ignored)) paths.push_back(path);
+  }
+  return {};
+}
+
+// Errors: errno's, of a directory that cannot be read.
 Result<std::vector<fs::path>> manifests_in(const fs::path& directory, bool recursive) {
   std::vector<fs::path> paths;
-  std::error_code failed;
-  auto consider = [&](const fs::directory_entry& entry) {
-    std::error_code ignored;
-    if (entry.is_regular_file(ignored) && is_manifest_name(entry.path())) paths.push_back(entry.path());
-  };
-  if (recursive)
-    for (const auto& entry : fs::recursive_directory_iterator(directory, failed)) consider(entry);
-  else
-    for (const auto& entry : fs::directory_iterator(directory, failed)) consider(entry);
-  if (failed) return Error::from_errno(failed.value(), "read " + directory.string());
+  TRY(add_manifests(directory, recursive, paths));
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -13,7 +13,8 @@ namespace coracle::ctl {
 // What `names` stand for, in the order in which it is read: paths of files, "-" for standard input, and URLs. A directory stands
 // for its *.json, *.yaml and *.yml, sorted, with `recursive` also of those below it; a name that is no path is a pattern
 // ("*.yaml", "d?/[a-c]*.json"), whose matches are sorted too. Reads directories, no files. Errors: not_found for what is not
-// there and for directories without a manifest; bad_request for standard input twice.
+// there and for directories without a manifest; errno's for a directory that cannot be read; bad_request for standard input
+// twice.
 Result<std::vector<std::string>> manifest_sources(const std::vector<std::string>& names, bool recursive);
 
 bool is_url(const std::string& source);

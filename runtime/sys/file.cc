@@ -287,7 +287,7 @@ Result<std::vector<DirEntry>> list(const Fd& dir) {
 
 Result<std::vector<DirEntry>> list(const std::string& path) {
   Fd dir = TRY(open_directory(path));
-  return list(dir);
+  return list(dir).wrap(path);
 }
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
