@@ -20,17 +20,23 @@ std::string part_text(const json::value& event) {  // the part of the object tha
   return path.empty() ? path : path + ": ";
 }
 
-// The object's events, oldest first. Those of a node have its uid or, from its own agent, its name in place of the uid.
+// True if the user may not read this: what he may read is shown all the same.
+bool is_refusal(const Error& error) { return error.code() == Code::forbidden; }
+
+// The object's events, oldest first, or why they are not told. Those of a node have its uid or, from its own agent, its name in
+// place of the uid.
 Result<std::string> events_text(Session& session, const json::value& object) {
   std::string path = session.path(schema::catalog().of(kEvent), text_at(object, "metadata.namespace"));
   std::vector<std::string> uids{std::string(uid_in_events(object))};
   if (get_string(object, "kind") == "Node") uids.push_back(text_at(object, "metadata.uid"));
   std::vector<json::value> sorted;
   for (const auto& uid : uids) {
-    json::value list = TRY(session.json({.path = path,
-                                         .query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") +
-                                                                         ",involvedObject.uid=" + uid}}}));
-    sorted.insert(sorted.end(), get_array(list, "items").begin(), get_array(list, "items").end());
+    auto list = session.json(
+        {.path = path,
+         .query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") + ",involvedObject.uid=" + uid}}});
+    if (!list && is_refusal(list.error())) return "Events:\t" + unread_text(list.error().text()) + "\n";
+    json::value events = TRY(std::move(list));
+    sorted.insert(sorted.end(), get_array(events, "items").begin(), get_array(events, "items").end());
   }
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return event_time(a) < event_time(b); });
   if (sorted.empty()) return std::string("Events:\t<none>\n");
@@ -63,14 +69,14 @@ class Fetcher {
     Related related;
     std::string_view name = kind.kind.kind;
     std::string own(get_string(object_, "metadata.name"));
-    if (kind.kind == kDeployment) related.replica_sets = TRY(selected(kReplicaSet));
+    if (kind.kind == kDeployment) related.replica_sets = TRY(told_or_refused(selected(kReplicaSet)));
     if (name == "ReplicaSet" || name == "ReplicationController" || name == "StatefulSet" || name == "DaemonSet")
-      related.pods = TRY(selected(kPod));
-    if (kind.kind == kService) related.slices = TRY(slices_of(own));
-    if (kind.kind == kPersistentVolumeClaim) related.pods = TRY(list(kPod, ns_));
+      related.pods = TRY(told_or_refused(selected(kPod)));
+    if (kind.kind == kService) related.slices = TRY(told_or_refused(slices_of(own)));
+    if (kind.kind == kPersistentVolumeClaim) related.pods = TRY(told_or_refused(list(kPod, ns_)));
     if (kind.kind == kNamespace) {
-      related.quotas = TRY(list(kResourceQuota, own));
-      related.limits = TRY(list(kLimitRange, own));
+      related.quotas = TRY(told_or_refused(list(kResourceQuota, own)));
+      related.limits = TRY(told_or_refused(list(kLimitRange, own)));
     }
     if (name == "Ingress") find_backends(related);
     if (kind.kind == kNode) TRY(find_use(related, own));
@@ -82,6 +88,12 @@ class Fetcher {
     const schema::KindInfo& info = schema::catalog().of(kind);
     json::value list = TRY(paged_list(session_, {.path = session_.path(info, ns), .query = std::move(query)}, chunk_size_));
     return std::vector<json::value>(get_array(list, "items").begin(), get_array(list, "items").end());
+  }
+
+  static Result<RelatedList> told_or_refused(Result<std::vector<json::value>> got) {
+    if (got) return RelatedList{std::move(*got), {}};
+    if (is_refusal(got.error())) return RelatedList{{}, got.error().text()};
+    return got.take_error();
   }
 
   Result<std::vector<json::value>> selected(const Kind& kind) {
@@ -117,10 +129,8 @@ class Fetcher {
     auto lease = session_.json({.path = session_.path(schema::catalog().of(kLease), "kube-node-lease", node)});
     if (lease) related.lease = std::move(*lease);
     else related.lease_error = lease.error().text();
-    auto pods = list(kPod, "", {{"fieldSelector", "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed"}});
-    related.pods_known = pods || pods.error().code() != Code::forbidden;
-    if (pods) related.pods = std::move(*pods);
-    else if (related.pods_known) return pods.take_error();
+    related.pods = TRY(told_or_refused(
+        list(kPod, "", {{"fieldSelector", "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed"}})));
     return {};
   }
 

@@ -35,6 +35,7 @@ std::string selector_or(const json::value& object, std::string_view path, std::s
 std::string time_text(std::string_view time);  // local time as Mon, 02 Jan 2006 15:04:05 -0700; other text is returned unchanged
 std::string amount_text(const json::value* amount);  // a quantity in canonical form; "" for nullptr
 std::string map_text(const json::object& map);       // a=b,c=d; "<none>"
+std::string unread_text(const std::string& error);   // what stands in place of what cannot be read
 
 std::string template_text(const json::value& pod_template);  // the section "Pod Template:"
 std::string pod_text(const json::value& pod, WallTime now);
@@ -45,9 +46,13 @@ struct Backend {  // a Service that an Ingress names
   std::string error;  // why there is none
 };
 
+struct RelatedList {
+  std::vector<json::value> items;
+  std::string error;  // why the server does not tell which there are; said in their place
+};
+
 struct Related {  // objects that the caller has fetched for the description
-  std::vector<json::value> pods, replica_sets, slices, quotas, limits;
-  bool pods_known = true;                   // false: the server refused
+  RelatedList pods, replica_sets, slices, quotas, limits;
   json::value lease;                        // of a node
   std::string lease_error;                  // why there is none
   std::map<std::string, Backend> backends;  // by name

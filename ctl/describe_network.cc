@@ -79,7 +79,8 @@ std::string service_text(const json::value& service, const Related& related) {
     put(text, 0, "TargetPort", text_at(port, "targetPort") + protocol);
     if (get_int(port, "nodePort"))
       put(text, 0, "NodePort", or_else(name, "<unset>") + "\t" + text_at(port, "nodePort") + protocol);
-    put(text, 0, "Endpoints", endpoints_text(related.slices, name));
+    put(text, 0, "Endpoints",
+        related.slices.error.empty() ? endpoints_text(related.slices.items, name) : unread_text(related.slices.error));
   }
   put(text, 0, "Session Affinity", text_at(service, "spec.sessionAffinity"));
   put_unless_empty(text, "External Traffic Policy", text_at(service, "spec.externalTrafficPolicy"));
@@ -149,7 +150,7 @@ std::string backend_text(const json::value& backend, const Related& related) {
   std::string head = name + ":" + (number.empty() || number == "0" ? port_name : number);
   auto found = related.backends.find(name);
   if (found == related.backends.end()) return head;
-  if (!found->second.error.empty()) return head + " (<error: " + found->second.error + ">)";
+  if (!found->second.error.empty()) return head + " (" + unread_text(found->second.error) + ")";
   std::string service_port;
   for (const auto& port : get_array(found->second.service, "spec.ports"))
     if ((!number.empty() && number == text_at(port, "port")) || (!port_name.empty() && port_name == text_at(port, "name")))

@@ -125,7 +125,7 @@ std::string node_text(const json::value& node, const Related& related, WallTime 
   if (std::string range = text_at(node, "spec.podCIDR"); !range.empty()) put(text, 0, "PodCIDR", range);
   if (auto ranges = get_strings(node, "spec.podCIDRs"); !ranges.empty()) put(text, 0, "PodCIDRs", join(ranges, ","));
   if (std::string provider = text_at(node, "spec.providerID"); !provider.empty()) put(text, 0, "ProviderID", provider);
-  if (related.pods_known) put_pods_of_node(text, node, related.pods, now);
+  if (related.pods.error.empty()) put_pods_of_node(text, node, related.pods.items, now);
   else put(text, 0, "Pods", "not authorized");
   return text;
 }
@@ -199,8 +199,9 @@ std::string namespace_text(const json::value& object, const Related& related) {
   put_marks(text, object);
   put(text, 0, "Status", text_at(object, "status.phase"));
   put_conditions_with_time(text, object);
-  text += related.quotas.empty() ? "\nNo resource quota.\n" : "\nResource Quotas\n";
-  std::vector<json::value> quotas = related.quotas;
+  if (const std::string& error = related.quotas.error; !error.empty()) text += "\nResource Quotas " + unread_text(error) + "\n";
+  else text += related.quotas.items.empty() ? "\nNo resource quota.\n" : "\nResource Quotas\n";
+  std::vector<json::value> quotas = related.quotas.items;
   std::stable_sort(quotas.begin(), quotas.end(),
                    [](const auto& a, const auto& b) { return get_string(a, "metadata.name") < get_string(b, "metadata.name"); });
   for (const auto& quota : quotas) {
@@ -209,11 +210,13 @@ std::string namespace_text(const json::value& object, const Related& related) {
     text += "  Resource\tUsed\tHard\n  --------\t---\t---\n";
     put_usage(text, "  ", quota);
   }
-  text += related.limits.empty() ? "\nNo LimitRange resource.\n"
-                                 : "\nResource Limits\n Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax "
-                                   "Limit/Request Ratio\n"
-                                   " ----\t--------\t---\t---\t---------------\t-------------\t-----------------------\n";
-  for (const auto& range : related.limits) put_limits(text, " ", range);
+  if (const std::string& error = related.limits.error; !error.empty())
+    return text + "\nResource Limits " + unread_text(error) + "\n";
+  text += related.limits.items.empty() ? "\nNo LimitRange resource.\n"
+                                       : "\nResource Limits\n Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax "
+                                         "Limit/Request Ratio\n"
+                                         " ----\t--------\t---\t---\t---------------\t-------------\t-----------------------\n";
+  for (const auto& range : related.limits.items) put_limits(text, " ", range);
   return text;
 }
 

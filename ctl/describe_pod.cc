@@ -282,6 +282,15 @@ void put_spread(std::string& text, std::string_view space, const json::array& co
             "\n";
 }
 
+// What the annotation coracle.io/after waits for. Like kubectl we show conditions without their messages, and the events of it
+// are gone after an hour.
+void put_start_order(std::string& text, const json::value& pod) {
+  for (const auto& condition : get_array(pod, "status.conditions"))
+    if (get_string(condition, "reason") == "SchedulingGated" &&
+        get_string(condition, "message").starts_with("coracle.io/after: "))
+      put(text, 0, "Start Order", get_string(condition, "message"));
+}
+
 }  // namespace
 
 void put(std::string& text, size_t level, std::string_view name, std::string_view value) {
@@ -402,6 +411,8 @@ std::string map_text(const json::object& map) {
   return pairs.empty() ? "<none>" : join(pairs, ",");
 }
 
+std::string unread_text(const std::string& error) { return "<error: " + error + ">"; }
+
 std::string template_text(const json::value& pod_template) {
   std::string text = "Pod Template:\n";
   put_labels(text, "  Labels", get_object(pod_template, "metadata.labels"));
@@ -443,6 +454,7 @@ std::string pod_text(const json::value& pod, WallTime now) {
   }
   for (auto [field, label] : {std::pair{"status.reason", "Reason"}, std::pair{"status.message", "Message"}})
     if (std::string value = text_at(pod, field); !value.empty()) put(text, 0, label, value);
+  put_start_order(text, pod);
   put_seccomp(text, 0, pod, "spec.securityContext", 0);
   put(text, 0, "IP", text_at(pod, "status.podIP"));
   const json::array& addresses = get_array(pod, "status.podIPs");

@@ -252,10 +252,11 @@ bool uses_claim(const json::value& pod, const json::value& claim) {
 std::string claim_text(const json::value& claim, const Related& related, WallTime now) {
   std::string text = claim_fields(claim, true, now);
   std::vector<std::string> users;
-  for (const auto& pod : related.pods)
+  for (const auto& pod : related.pods.items)
     if (uses_claim(pod, claim)) users.push_back(text_at(pod, "metadata.name"));
   std::sort(users.begin(), users.end());
-  if (users.empty()) put(text, 0, "Used By", "<none>");
+  if (!related.pods.error.empty()) put(text, 0, "Used By", unread_text(related.pods.error));
+  else if (users.empty()) put(text, 0, "Used By", "<none>");
   for (const auto& user : users) text += (&user == users.data() ? "Used By:\t" : "\t") + user + "\n";
   put_node_conditions(text, claim, "lastProbeTime", "LastProbeTime");
   return text;

@@ -23,9 +23,10 @@ std::string of_template(const json::value& object) {
   return template_text(pod_template ? *pod_template : json::value());
 }
 
-void put_pods(std::string& text, const json::value& object, const std::vector<json::value>& pods) {
+void put_pods(std::string& text, const json::value& object, const RelatedList& pods) {
+  if (!pods.error.empty()) return put(text, 0, "Pods Status", "error in fetching pods: " + pods.error);
   size_t running = 0, waiting = 0, succeeded = 0, failed = 0;
-  for (const auto& pod : pods) {
+  for (const auto& pod : pods.items) {
     bool ours = false;
     for (const auto& owner : get_array(pod, "metadata.ownerReferences"))
       ours = ours || (get_bool(owner, "controller") && get_string(owner, "uid") == get_string(object, "metadata.uid"));
@@ -64,8 +65,12 @@ std::string deployment_text(const json::value& object, const Related& related) {
         text_at(*rolling, "maxUnavailable") + " max unavailable, " + text_at(*rolling, "maxSurge") + " max surge");
   text += of_template(object);
   put_conditions(text, object, false);
+  if (const std::string& error = related.replica_sets.error; !error.empty()) {
+    for (const char* name : {"OldReplicaSets", "NewReplicaSet"}) put(text, 0, name, unread_text(error));
+    return text;
+  }
   std::vector<const json::value*> old_sets, new_sets;
-  for (const auto& set : related.replica_sets)
+  for (const auto& set : related.replica_sets.items)
     for (const auto& owner : get_array(set, "metadata.ownerReferences"))
       if (get_string(owner, "uid") == get_string(object, "metadata.uid"))
         (new_sets.empty() && has_template(object, *find(set, "spec.template")) ? new_sets : old_sets).push_back(&set);

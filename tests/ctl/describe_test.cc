@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ctl/print.h"
+#include "tests/ctl/fake_api.h"
 #include "tests/daemon/parsed.h"
 
 namespace coracle::ctl {
@@ -58,8 +59,8 @@ TEST(Describe, an_autoscaler) {
 TEST(Describe, a_stateful_set_counts_its_own_pods) {
   Related related;
   for (auto [uid, phase] : {std::pair{"u", "Running"}, std::pair{"u", "Pending"}, std::pair{"other", "Running"}})
-    related.pods.push_back(parsed(R"({"metadata":{"ownerReferences":[{"uid":")" + std::string(uid) +
-                                  R"(","controller":true}]},"status":{"phase":")" + phase + R"("}})"));
+    related.pods.items.push_back(parsed(R"({"metadata":{"ownerReferences":[{"uid":")" + std::string(uid) +
+                                        R"(","controller":true}]},"status":{"phase":")" + phase + R"("}})"));
   std::string text = told(
       R"({"kind":"StatefulSet","metadata":{"name":"s","uid":"u"},"spec":{"replicas":2,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}},
     "template":{"spec":{"containers":[{"name":"c","image":"x"}]}},"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],
@@ -83,7 +84,7 @@ TEST(Describe, any_other_kind_field_by_field) {
 
 TEST(Describe, a_service_with_its_endpoints) {
   Related related;
-  related.slices.push_back(parsed(
+  related.slices.items.push_back(parsed(
       R"({"ports":[{"name":"http","port":8080},{"name":"other","port":1}],"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}},
     {"addresses":["10.0.0.2"],"conditions":{"ready":false}},{"addresses":["fd00::1"]},{"addresses":["10.0.0.4"]},{"addresses":["10.0.0.5"]}]})"));
   EXPECT_EQ(
@@ -143,11 +144,11 @@ TEST(Describe, a_network_policy_in_sentences) {
 
 TEST(Describe, a_claim_and_who_uses_it) {
   Related related;
-  related.pods.push_back(
+  related.pods.items.push_back(
       parsed(R"({"metadata":{"name":"b"},"spec":{"volumes":[{"persistentVolumeClaim":{"claimName":"data"}}]}})"));
-  related.pods.push_back(
+  related.pods.items.push_back(
       parsed(R"({"metadata":{"name":"a"},"spec":{"volumes":[{"persistentVolumeClaim":{"claimName":"data"}}]}})"));
-  related.pods.push_back(parsed(R"({"metadata":{"name":"c"},"spec":{"volumes":[{"emptyDir":{}}]}})"));
+  related.pods.items.push_back(parsed(R"({"metadata":{"name":"c"},"spec":{"volumes":[{"emptyDir":{}}]}})"));
   EXPECT_EQ(
       align_tabs(storage_text(
           parsed(
@@ -195,7 +196,7 @@ TEST(Describe, an_ephemeral_volume_with_its_claim) {
 
 TEST(Describe, a_node_and_what_its_pods_take) {
   Related related;
-  related.pods.push_back(parsed(
+  related.pods.items.push_back(parsed(
       R"({"metadata":{"name":"p","namespace":"d","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"250m","memory":"64Mi"}}},
     {"name":"b","resources":{"requests":{"cpu":"250m"},"limits":{"cpu":"1"}}}]}})"));
   related.lease_error = "not there";
@@ -226,6 +227,58 @@ TEST(Describe, the_state_of_containers) {
                            "    State:          Waiting\n      Reason:       CrashLoopBackOff\n    Last State:     Terminated\n",
                            "      Exit Code:    2\n      Started:      Mon, 01 Jan 0001 00:00:00 +0000\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+TEST(Describe, a_pod_and_what_it_waits_for) {
+  auto text = [](const std::string& message) {
+    return pod_text(
+        parsed(R"({"kind":"Pod","metadata":{"name":"web"},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled",
+        "status":"False","reason":"SchedulingGated","message":")" +
+               message + R"("}]}})"),
+        WallTime());
+  };
+  const std::string waits = "Start Order:\tcoracle.io/after: waiting for deployment/db: not found\n";
+  EXPECT_NE(text("coracle.io/after: waiting for deployment/db: not found").find(waits), std::string::npos);
+  EXPECT_EQ(text("Scheduling is blocked due to non-empty scheduling gates").find("Start Order"), std::string::npos);
+}
+
+TEST(Describe, says_what_may_not_be_read_in_its_place) {
+  FakeApi api;
+  const std::string core = "/api/v1/namespaces/default/", apps = "/apis/apps/v1/namespaces/default/";
+  auto put = [&](const std::string& path, const std::string& version, const std::string& kind) {
+    api.put(path,
+            R"({"apiVersion":")" + version + R"(","kind":")" + kind +
+                R"(","metadata":{"name":"x","namespace":"default","uid":"u"},"spec":{"selector":{"matchLabels":{"a":"b"}},)" +
+                R"("template":{},"ports":[{"port":80,"protocol":"TCP"}]}})");
+  };
+  for (auto [resource, kind] : {std::pair{"deployments", "Deployment"}, std::pair{"replicasets", "ReplicaSet"},
+                                std::pair{"statefulsets", "StatefulSet"}, std::pair{"daemonsets", "DaemonSet"}})
+    put(apps + resource + "/x", "apps/v1", kind);
+  for (auto [resource, kind] : {std::pair{"services", "Service"}, std::pair{"persistentvolumeclaims", "PersistentVolumeClaim"},
+                                std::pair{"pods", "Pod"}, std::pair{"configmaps", "ConfigMap"}})
+    put(core + resource + "/x", "v1", kind);
+  api.put("/api/v1/namespaces/x", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"x"}})");
+  auto expect_told = [&](const std::string& kind, const std::vector<std::string>& texts) {
+    FakeApi::Outcome outcome = api.run({"describe", kind, "x"});
+    EXPECT_EQ(outcome.code, 0) << kind << outcome.err;
+    EXPECT_TRUE(outcome.out.starts_with("Name: ")) << kind << outcome.out;
+    for (const auto& text : texts) EXPECT_NE(outcome.out.find(text), std::string::npos) << kind << ": " << text << outcome.out;
+  };
+  const std::string refused = " is forbidden: User \"eve\" cannot read it";
+  api.forbid("events");
+  const std::string events = "<error: events" + refused + ">\n";
+  for (const char* kind : {"pod", "configmap", "deployment"}) expect_told(kind, {"Events:", events});
+  for (const char* resource : {"replicasets", "endpointslices", "resourcequotas", "limitranges"}) api.forbid(resource);
+  const std::string sets = "<error: replicasets" + refused + ">\n";
+  expect_told("deployment", {"OldReplicaSets:", "NewReplicaSet:", sets, events});
+  expect_told("service", {"Endpoints:", "<error: endpointslices" + refused + ">\n", events});
+  expect_told("namespace", {"Resource Quotas <error: resourcequotas" + refused + ">\n",
+                            "Resource Limits <error: limitranges" + refused + ">\n"});
+  api.forbid("pods");
+  const std::string pods = "error in fetching pods: pods" + refused + "\n";
+  for (const char* kind : {"statefulset", "daemonset"}) expect_told(kind, {"Pods Status:", pods, events});
+  expect_told("persistentvolumeclaim", {"Used By:", "<error: pods" + refused + ">\n", events});
+  EXPECT_EQ(api.run({"describe", "pod", "x"}).code, 1) << "the object itself is not there without the right to read it";
 }
 
 TEST(Events, say_how_often_over_how_long) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -56,6 +57,7 @@ struct FakeApi::State {
     Objects objects;
     std::vector<Sent> writes;
     std::string warning;
+    std::set<std::string> forbidden;
     int revision = 1000;
   };
   Guarded<Data> data;
@@ -76,6 +78,8 @@ struct FakeApi::State {
 
 FakeApi::State::Answer FakeApi::State::read(const Data& data, const httplib::Request& request, const ApiPath& place) {
   if (request.path == "/api/v1") return parse_json(R"({"resources":[{"name":"pods"},{"name":"pods/eviction"}]})");
+  if (data.forbidden.contains(place.resource))
+    return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot read it").with({});
   if (!place.name.empty()) {
     auto found = data.objects.find(request.path);
     if (found == data.objects.end()) return not_there(place);
@@ -83,13 +87,13 @@ FakeApi::State::Answer FakeApi::State::read(const Data& data, const httplib::Req
   }
   json::array items;
   std::string only = request.get_param_value("fieldSelector");
+  LabelSelector selector = TRY(LabelSelector::parse(request.get_param_value("labelSelector")));
   for (const auto& [path, object] : data.objects) {
     ApiPath other = api_path_of(path);
     if (other.version != place.version || other.resource != place.resource) continue;
     if (!place.ns.empty() && other.ns != place.ns) continue;
     if (only.starts_with("metadata.name=") && only != "metadata.name=" + other.name) continue;
-    auto selector = LabelSelector::parse(request.get_param_value("labelSelector"));
-    if (!selector || !selector->matches(get_object(object, "metadata.labels"))) continue;
+    if (!selector.matches(get_object(object, "metadata.labels"))) continue;
     items.push_back(object);
   }
   if (request.get_header_value("Accept").find("as=Table") == std::string::npos)
@@ -213,6 +217,10 @@ std::vector<FakeApi::Sent> FakeApi::take_writes() {
 
 void FakeApi::warn(std::string text) {
   state_->data.with([&](State::Data& data) { data.warning = std::move(text); });
+}
+
+void FakeApi::forbid(const std::string& resource) {
+  state_->data.with([&](State::Data& data) { data.forbidden.insert(resource); });
 }
 
 FakeApi::Outcome FakeApi::run(const std::vector<std::string>& words) {

@@ -29,8 +29,9 @@ class FakeApi {
     json::value body;
     bool says_dry_run() const { return query.contains("dryRun") && query.at("dryRun") == "All"; }
   };
-  std::vector<Sent> take_writes();  // those since the last call
-  void warn(std::string text);      // added to every later response
+  std::vector<Sent> take_writes();           // those since the last call
+  void warn(std::string text);               // added to every later response
+  void forbid(const std::string& resource);  // refuses to read any: "pods"
 
   struct Outcome {
     int code;

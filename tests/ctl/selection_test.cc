@@ -2,11 +2,18 @@
 // Which objects a command changes when its line names them in several ways at once: never more than it means, and where that is
 // not clear, none. And what has no name is never taken for all of its kind.
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "ctl/generate.h"
+#include "ctl/manifest_files.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
 #include "tests/ctl/fake_api.h"
 
 namespace coracle::ctl {
@@ -90,6 +97,44 @@ TEST_F(SelectionTest, a_selector_of_spaces_selects_nothing) {
   expect_refused({"cordon", "-l", " "}, "is required");
   expect_refused({"taint", "nodes", "-l", " ", "k=v:NoExecute"}, "is required");
   expect_refused({"apply", "--prune", "-l", " ", "-f", file("one.yaml", map("one"))}, "without explicitly passing --all");
+}
+
+// "$A,$B" where neither is set. A server takes that for a field selector that matches everything.
+TEST_F(SelectionTest, a_selector_of_commas_selects_nothing) {
+  for (const char* commas : {",", " , ", ",,", " ,"}) {
+    const std::string no_name = "no name was specified";
+    expect_refused({"delete", "configmaps", "--field-selector", commas}, no_name);
+    expect_refused({"delete", "configmaps", "-A", "--field-selector", commas}, no_name);
+    expect_refused({"label", "configmaps", "--field-selector", commas, "x=y"}, no_name);
+    expect_refused({"annotate", "configmaps", "--field-selector", commas, "x=y"}, no_name);
+    expect_refused({"wait", "configmaps", "--for=delete", "--field-selector", commas}, no_name);
+    EXPECT_EQ(run({"delete", "configmap", "none", "--field-selector", commas}).code, 1) << "it was named, not selected";
+    std::string all = file("all.yaml", map("one") + map("two"));
+    const std::string malformed = "unable to parse requirement";
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"delete", "configmaps"},
+                                                                                       {"delete", "configmaps", "-A"},
+                                                                                       {"delete", "-f", all},
+                                                                                       {"label", "configmaps", "x=y"},
+                                                                                       {"annotate", "configmaps", "x=y"},
+                                                                                       {"label", "-f", all, "x=y"},
+                                                                                       {"scale", "deployments", "--replicas=0"},
+                                                                                       {"set", "image", "deployments", "main=y"},
+                                                                                       {"set", "env", "deployments", "A=b"},
+                                                                                       {"rollout", "restart", "deployments"},
+                                                                                       {"describe", "configmaps"},
+                                                                                       {"get", "configmaps"},
+                                                                                       {"get", "-f", all},
+                                                                                       {"wait", "configmaps", "--for=delete"},
+                                                                                       {"apply", "-f", all},
+                                                                                       {"apply", "--prune", "-f", all},
+                                                                                       {"cordon"},
+                                                                                       {"drain"},
+                                                                                       {"taint", "nodes", "k=v:NoExecute"}}) {
+      std::vector<std::string> line = words;
+      line.insert(line.end(), {"-l", commas});
+      expect_refused(line, malformed);
+    }
+  }
 }
 
 TEST_F(SelectionTest, cascade_is_one_of_three_words) {
@@ -251,6 +296,42 @@ TEST_F(SelectionTest, files_are_selected_by_the_labels_of_the_live_objects) {
   EXPECT_EQ(outcome.out, "configmap/one\n") << outcome.err;
 }
 
+// As kubectl, which reads the objects before it selects among them.
+TEST_F(SelectionTest, get_and_wait_look_at_the_labels_that_objects_have_now) {
+  std::string old =
+      file("old.yaml", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {app: old}}\n" + map("two"));
+  FakeApi::Outcome outcome = run({"get", "-f", old, "-l", "app=web", "-o", "name"});
+  EXPECT_EQ(outcome.out, "configmap/one\n") << outcome.err;
+  outcome = run({"get", "-f", old, "-l", "app=web", "-o", "jsonpath={.kind} {.metadata.name}"});
+  EXPECT_EQ(outcome.out, "ConfigMap one") << outcome.err;
+  outcome = run({"get", "-f", old, "-l", "app=web", "--no-headers"});
+  EXPECT_TRUE(outcome.out.starts_with("one ") && outcome.out.find("two") == std::string::npos) << outcome.out << outcome.err;
+  outcome = run({"get", "-f", old, "-l", "app=old"});
+  EXPECT_EQ(outcome.out + outcome.err, "No resources found in default namespace.\n");
+  EXPECT_EQ(outcome.code, 0);
+  outcome = run({"get", "-f", file("none.yaml", map("none")), "-l", "app=db"});
+  EXPECT_EQ(outcome.err, "Error from server (NotFound): configmaps \"none\" not found\n");
+  EXPECT_EQ(outcome.code, 1);
+  const std::string found = "jsonpath={.metadata.name}";
+  outcome = run({"wait", "-f", old, "-l", "app=web", "--for=" + found, "--timeout=0s"});
+  EXPECT_EQ(outcome.out, "configmap/one condition met\n") << outcome.err;
+  outcome = run({"wait", "-f", old, "-l", "app=old", "--for=" + found, "--timeout=0s"});
+  EXPECT_NE(outcome.err.find("no matching resources found"), std::string::npos) << outcome.err;
+}
+
+TEST_F(SelectionTest, a_command_in_a_container_stands_behind_the_dashes) {
+  api_.put(
+      "/api/v1/namespaces/default/pods/web",
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default"},"spec":{"containers":[{"name":"c"}]}})");
+  objects_ = api_.objects();
+  const std::string refused = "stands between the pod and --";
+  expect_refused({"exec", "web", "rm", "--", "/data"}, "\"rm\" " + refused);
+  expect_refused({"exec", "web", "-c", "c", "rm", "-i", "--", "/data"}, "\"rm\" " + refused);
+  expect_refused({"exec", "-f", file("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"), "rm", "--", "/data"},
+                 "\"rm\" " + refused);
+  expect_refused({"exec", "web", "rm", "/data"}, "exec [POD] [COMMAND] is not supported anymore");
+}
+
 TEST_F(SelectionTest, a_watch_is_of_one_object_or_of_a_kind) {
   expect_refused({"get", "configmaps", "one", "two", "-w"}, "watch is only supported on individual resources");
   expect_refused({"get", "configmaps,pods", "--watch-only"}, "you may only specify a single resource type");
@@ -354,6 +435,50 @@ TEST_F(SelectionTest, directories_are_read_in_order_and_with_recursive_all_the_w
   file("in/a.yaml", map("one"));
   EXPECT_EQ(run({"apply", "-f", directory_ + "/in", "-o", "name"}).out, "configmap/one\nconfigmap/three\n");
   EXPECT_EQ(run({"apply", "-R", "-f", directory_ + "/in", "-o", "name"}).out, "configmap/one\nconfigmap/two\nconfigmap/three\n");
+}
+
+// Reads files as somebody whom permissions stop, which are nothing to root.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (::geteuid() == 0) ::setfsuid(65534);
+  }
+  ~AsNobody() {
+    if (::geteuid() == 0) ::setfsuid(0);
+  }
+};
+
+TEST_F(SelectionTest, what_cannot_be_read_is_not_taken_for_absent) {
+  file("in/a.yaml", map("one"));
+  file("in/locked/b.yaml", map("two"));
+  const std::string in = directory_ + "/in", locked = in + "/locked";
+  ::chmod(directory_.c_str(), 0755);
+  ::chmod(locked.c_str(), 0);
+  auto sources = [&](const std::string& name, bool recursive) -> std::string {
+    AsNobody nobody;
+    auto found = manifest_sources({name}, recursive);
+    return found ? join(*found, " ") : found.error().text();
+  };
+  bool stopped = false;
+  {
+    AsNobody nobody;
+    stopped = sys::list(in) && !sys::list(locked);
+  }
+  if (stopped) {
+    EXPECT_EQ(sources(in, false), in + "/a.yaml");
+    for (auto [name, recursive] : {std::pair{in, true}, std::pair{locked, false}, std::pair{in + "/*/*.yaml", false},
+                                   std::pair{in + "/*/b.yaml", false}}) {
+      std::string text = sources(name, recursive);
+      EXPECT_NE(text.find("/in/locked"), std::string::npos) << name << ": " << text;
+      EXPECT_NE(text.find("Permission denied"), std::string::npos) << name << ": " << text;
+    }
+    AsNobody nobody;
+    auto made = read_data({{}, {locked}, {}}, "ConfigMap", "c");
+    ASSERT_FALSE(made);
+    EXPECT_TRUE(made.error().text().starts_with("error listing files in " + locked)) << made.error().text();
+  }
+  ::chmod(locked.c_str(), 0755);
+  EXPECT_EQ(sources(in, true), in + "/a.yaml " + locked + "/b.yaml");
 }
 
 TEST_F(SelectionTest, a_directory_is_no_file) {
