@@ -80,11 +80,28 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
   return error;
 }
 
-// Whether a quota was deleted, created anew or got other scopes after admission read it: then the write must be admitted again.
-// Not for updates of a quota, whose own conflicts look like that.
+constexpr std::string_view kQuotaChanged = "QuotaChanged";  // reason of the cause that marks the error
+
+// A quota was deleted, created anew or got other scopes after admission read it: the write must be admitted again.
+Error quota_changed(const Kind& kind, const Key& key) {
+  Error error = conflict(kind, key.name, "quota changed, try again");
+  ErrorDetails details = *error.details();
+  details.causes.push_back({std::string(kQuotaChanged), "a resource quota changed while the request was admitted", ""});
+  return Error(Code::conflict, error.text()).with(std::move(details));
+}
+
 bool quota_was_replaced(const Error& error) {
+  if (error.code() != Code::conflict || !error.details()) return false;
+  return std::ranges::any_of(error.details()->causes, [](const Cause& cause) { return cause.reason == kQuotaChanged; });
+}
+
+// Whether the engine's error is about a charge, and not about the object `key` that is written with it.
+bool is_about_charge(const Error& error, const Kind& kind, const Key& key) {
   bool outdated = error.code() == Code::conflict || error.code() == Code::not_found;
-  return outdated && error.details() && error.details()->kind == kResourceQuota.resource;
+  if (!outdated || !error.details()) return false;
+  const ErrorDetails& about = *error.details();
+  bool of_quota = about.group == kResourceQuota.group && about.kind == kResourceQuota.resource;
+  return of_quota && !(kind == kResourceQuota && about.name == key.name);
 }
 
 Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
@@ -407,12 +424,16 @@ admission::Request Registry::request_for(admission::Operation operation, const s
 }
 
 // Commits the object and the quota charges together or not at all. Errors: the engine's; forbidden if a quota is used up by now;
-// those of quota_was_replaced.
+// quota_changed.
 Result<ObjectPtr> Registry::commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability) {
   if (charges.empty()) return engine_.write(std::move(write), durability);
+  const Kind& kind = *write.kind;
+  const Key key = write.key;
   charges.push_back(std::move(write));
-  std::vector<ObjectPtr> stored = TRY(engine_.write_all(std::move(charges), durability));
-  return std::move(stored.back());
+  auto stored = engine_.write_all(std::move(charges), durability);
+  if (stored) return std::move(stored->back());
+  if (is_about_charge(stored.error(), kind, key)) return quota_changed(kind, key);
+  return stored.take_error();
 }
 
 Result<Written> Registry::create(const Kind& kind, const Key& place, json::value body, const Writer& writer) {
@@ -647,8 +668,7 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
     if (!found) return reworded(target.info.kind, target.key, found.take_error());
     ObjectPtr old = *std::move(found);
     auto written = modify_once(target, old, change, writer);
-    bool is_quota = target.stored().kind == kResourceQuota;
-    if (!written && attempt < kConflictAttempts && !is_quota && quota_was_replaced(written.error())) continue;
+    if (!written && attempt < kConflictAttempts && quota_was_replaced(written.error())) continue;
     bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
     if (!again) return written;
     auto now = engine_.get(target.stored().kind, target.key);
@@ -705,7 +725,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
                   : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
                            std::move(charges), durability);
-  if (!done && !(stored.kind == kResourceQuota) && quota_was_replaced(done.error())) return done.take_error();
+  if (!done && quota_was_replaced(done.error())) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};
 }

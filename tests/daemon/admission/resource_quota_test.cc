@@ -240,6 +240,41 @@ TEST_F(QuotaTest, one_that_is_replaced_meanwhile_decides) {
             "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0");
 }
 
+// Creates a quota after the write has begun, and has it on its way out when the write is admitted.
+class AddsAndRemovesQuota : public registry::Guard {
+ public:
+  AddsAndRemovesQuota(engine::SlowDisk& disk, engine::Engine& engine, json::value quota)
+      : disk_(disk), engine_(engine), quota_(std::move(quota)) {}
+  Result<void> check(const registry::GuardedWrite&) const override {
+    TRY(engine_.write({&kResourceQuota, {"default", "q"}, quota_, Revision(0)}, engine::Durability::durable));
+    removing_ = commit_slowly(disk_, engine_, {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt}});
+    return {};
+  }
+  Result<void> check_create(const Kind&, const Key&, const User&) const override { return {}; }
+
+ private:
+  engine::SlowDisk& disk_;
+  engine::Engine& engine_;
+  const json::value quota_;
+  mutable std::jthread removing_;
+};
+
+TEST_F(QuotaTest, one_that_is_gone_is_no_missing_object_for_the_client) {
+  limit(R"("count/configmaps":"9")");
+  const json::value quota = MUST(fixture.registry().get(kResourceQuota, {"default", "q"}))->json();
+  MUST(fixture.engine->remove(kResourceQuota, {"default", "q"}, std::nullopt, engine::Durability::durable));
+  AddsAndRemovesQuota guard(disk, *fixture.engine, quota);
+  fixture.registry().set_guard(&guard);
+  auto made = fixture.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default"}})", "jane");
+  fixture.registry().set_guard(nullptr);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), Code::conflict) << "admission saw no quota when the write began, so it is not tried again";
+  EXPECT_EQ(made.error().text(), "Operation cannot be fulfilled on configmaps \"c\": quota changed, try again");
+  EXPECT_EQ(made.error().details()->kind, "configmaps");
+  EXPECT_EQ(made.error().details()->causes.at(0).reason, "QuotaChanged");
+  EXPECT_FALSE(fixture.registry().get(kConfigMap, {"default", "c"}));
+}
+
 TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
   limit(R"("count/configmaps":"1000")");
   std::jthread counter([&](std::stop_token stop) {  // writes as the controller does
