@@ -4,6 +4,8 @@
 #include "store/schema/validate.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "store/schema/kind_family.h"
 #include "store/schema/listed.h"
@@ -79,6 +81,27 @@ void check(const Type& type, const json::value& value, const std::string& path, 
   if (named) named->rule(value, path, out);
 }
 
+// The rules that depend on no earlier state, for an object that is there. It keeps its name.
+void check_standing(const KindInfo& kind, const json::value& object, Findings& out) {
+  check_metadata(out, kind.stored(), object, &object);
+  check(kind.stored().type(), object, "", out);
+  if (CreateRule rule = rules_of(kind.stored()).create) rule(object, out);
+  if (CreateRule rule = kind.is_stored() ? nullptr : rules_of(kind).create) rule(object, out);
+}
+
+// Without the causes that the old object has as well: it was stored when the rules were looser, and must still be scaled,
+// labelled and deleted. Rules about changes are not asked about the old object, so their causes stay. A full list stays too,
+// because it may lack a new cause.
+std::vector<Cause> without_old_causes(std::vector<Cause> causes, const KindInfo& kind, const json::value& old) {
+  if (causes.empty() || causes.size() >= kCausesMax) return causes;
+  Findings before(&old);
+  check_standing(kind, old, before);
+  std::set<std::pair<std::string, std::string>> known;
+  for (Cause& cause : before.take()) known.emplace(std::move(cause.field), std::move(cause.message));
+  std::erase_if(causes, [&](const Cause& cause) { return known.contains({cause.field, cause.message}); });
+  return causes;
+}
+
 }  // namespace
 
 std::vector<Cause> validate_create(const KindInfo& kind, const json::value& object) {
@@ -98,12 +121,12 @@ std::vector<Cause> validate_update(const KindInfo& kind, const json::value& obje
   const KindRules& rules = rules_of(kind.stored());
   if (subresource == "status") {
     if (rules.status) rules.status(object, old, out);
-    return out.take();
+    return without_old_causes(out.take(), kind, old);
   }
   check(kind.stored().type(), object, "", out);
   if (UpdateRule rule = kind.is_stored() ? nullptr : rules_of(kind).update) rule(object, old, subresource, out);
   if (rules.update) rules.update(object, old, subresource, out);
-  return out.take();
+  return without_old_causes(out.take(), kind, old);
 }
 
 }  // namespace coracle::schema

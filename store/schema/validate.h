@@ -20,7 +20,8 @@ constexpr size_t kCausesMax = 200;
 
 // `kind` is the requested version; objects are in the stored version (KindInfo::stored), and causes name its fields.
 std::vector<Cause> validate_create(const KindInfo& kind, const json::value& object);
-// Checks that immutable fields are unchanged and that `object` is valid. `subresource`: "" or "status" (only metadata and status
+// Checks that immutable fields are unchanged and that `object` is valid, except for what was invalid in `old` as well: rules get
+// stricter, and objects stay. Source: Kubernetes "Validation ratcheting". `subresource`: "" or "status" (only metadata and status
 // are checked), "ephemeralcontainers".
 std::vector<Cause> validate_update(const KindInfo& kind, const json::value& object, const json::value& old,
                                    std::string_view subresource = {});

@@ -308,6 +308,27 @@ TEST_F(RegistryTest, makes_events_and_leases_by_update) {
   EXPECT_FALSE(fixture.try_update(kConfigMap, RegistryFixture::parse(map("absent"))));
 }
 
+// Stored by a version with looser rules.
+TEST_F(RegistryTest, what_was_stored_when_the_rules_were_looser_is_scaled_labelled_and_deleted) {
+  ObjectPtr made = fixture.make(kDeployment, kDeploymentText);
+  json::value old = made->json();
+  coracle::make(old, "metadata.finalizers") = json::array{"x/y"};
+  coracle::make(old, "spec.template.spec.containers").get_array()[0].get_object()["env"] = json::array{{{"name", "A=B"}}};
+  MUST(fixture.engine->write({&kDeployment, made->key(), old, std::nullopt}, engine::Durability::durable));
+  const Key key{"default", "d"};
+  auto text_of = [](const Result<ObjectPtr>& written) { return written ? "written" : written.error().text(); };
+  EXPECT_EQ(text_of(fixture.try_merge(kDeployment, key, R"({"spec":{"replicas":7}})", "scale")), "written");
+  EXPECT_EQ(get_int(MUST(fixture.registry().get(kDeployment, key))->json(), "spec.replicas"), 7);
+  EXPECT_EQ(text_of(fixture.try_merge(kDeployment, key, R"({"metadata":{"labels":{"a":"b"}}})")), "written");
+  EXPECT_EQ(text_of(fixture.try_merge(kDeployment, key, R"({"status":{"replicas":1}})", "status")), "written");
+  auto refused = fixture.try_merge(kDeployment, key, R"({"spec":{"template":{"metadata":{"labels":{"a b":"c"}}}}})");
+  EXPECT_NE(text_of(refused).find("Invalid value: \"a b\""), std::string::npos) << text_of(refused);
+  EXPECT_EQ(text_of(refused).find("A=B"), std::string::npos) << text_of(refused);
+  EXPECT_FALSE(MUST(fixture.registry().remove(kDeployment, key, {}, {})).gone);
+  EXPECT_EQ(text_of(fixture.try_merge(kDeployment, key, R"({"metadata":{"finalizers":null}})")), "written");
+  EXPECT_FALSE(fixture.registry().get(kDeployment, key));
+}
+
 // ---- deletion ----
 
 TEST_F(RegistryTest, deletes_when_the_last_finalizer_goes) {

@@ -292,6 +292,38 @@ TEST(Validate, an_address_stays_and_finalizers_do_not_come_late) {
             "spec.clusterIPs[0]: Invalid value: [\"10.0.0.2\"]: may not change once set\n");
 }
 
+// An object that was stored when the rules were looser.
+TEST(Validate, an_update_may_leave_what_is_wrong_already) {
+  const KindInfo& info = catalog().of(kDeployment);
+  const json::value old = prepared(
+      kDeployment,
+      R"({"metadata":{"name":"x","namespace":"d","labels":{"a b":"c"},"finalizers":["x/y"],"deletionTimestamp":"2026-01-01T00:00:00Z"},
+    "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a",
+    "image":"b","env":[{"name":"A=B"}]}]}}},"status":{"replicas":1}})");
+  EXPECT_NE(shown(validate_create(info, old)), "");
+  json::value now = old;
+  make(now, "spec.replicas") = 5;
+  make(now, "metadata.labels.more") = "label";
+  make(now, "metadata.finalizers") = json::array();
+  EXPECT_EQ(shown(validate_update(info, now, old)), "");
+  make(now, "status.replicas") = 2;
+  EXPECT_EQ(shown(validate_update(info, now, old, "status")), "");
+  make(now, "status.replicas") = -2;
+  EXPECT_EQ(shown(validate_update(info, now, old, "status")).find("status.replicas: Invalid value: -2:"), 0u);
+  auto& env = make(now, "spec.template.spec.containers").get_array()[0].at("env").as_array();
+  env.push_back(json::object{{"name", "C=D"}});
+  EXPECT_EQ(
+      shown(validate_update(info, now, old)),
+      "spec.template.spec.containers[0].env[1].name: Invalid value: \"C=D\": a valid environment variable name must consist "
+      "only of printable ASCII characters other than '='\n");
+  env.pop_back();
+  env[0].as_object()["name"] = "E=F";
+  EXPECT_NE(shown(validate_update(info, now, old)).find("\"E=F\""), std::string::npos) << "another wrong value in its place";
+  env[0].as_object()["name"] = "A=B";
+  make(now, "spec.selector.matchLabels") = json::object{{"c", "d"}};
+  EXPECT_NE(shown(validate_update(info, now, old)).find("field is immutable"), std::string::npos);
+}
+
 std::string repeated(int count, const std::string& before, const std::string& after) {
   std::string text;
   for (int i = 0; i < count; i++) text += (i ? "," : "") + before + std::to_string(i) + after;
