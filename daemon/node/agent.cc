@@ -176,6 +176,7 @@ void Agent::hear_storage() {
           .enqueue = [this](Key key) { queue_.add(std::move(key)); },
           .run_in_background =
               [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : clearing_.post(std::move(task)); },
+          .answers = [this](const std::string& place) { return worker_.answers(place); },
           .in_use = [this](const Key& claim) { return !table_.users_of_claim(claim).empty() || archives_->is_busy(claim); },
           .in_use_yet = [this](const Key& claim) { return table_.is_used_by_gone(claim) || archives_->is_busy(claim); },
           .copy = [this](const Key& claim, const Fd& to, const volume::ProvisionerSeams::SoFar& so_far,

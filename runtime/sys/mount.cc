@@ -114,15 +114,20 @@ std::string plain_path(std::string_view field) {
 
 namespace {
 
-// The mounts of this mount namespace, in the order of creation. See proc_pid_mountinfo(5).
-Result<std::vector<MountAround>> mounted() {
-  std::string table = TRY(read_file("/proc/self/mountinfo"));
-  std::vector<MountAround> all;
+struct Mounted : MountAround {
+  std::string id, root;  // root: the path in the file system that is at `place`
+};
+
+// The mounts of this thread's mount namespace, in the order of creation. See proc_pid_mountinfo(5).
+Result<std::vector<Mounted>> mounted() {
+  std::string table = TRY(read_file("/proc/thread-self/mountinfo"));
+  std::vector<Mounted> all;
   for (std::string_view line : split(table, '\n')) {
     auto fields = split(line, ' ');
     auto dash = std::ranges::find(fields, "-");  // after the optional fields
     if (fields.size() < 5 || fields.end() - dash < 2) continue;
-    all.push_back({plain_path(fields[4]), std::string(dash[1])});
+    all.push_back(
+        {{plain_path(fields[4]), std::string(dash[1]), std::string(fields[2])}, std::string(fields[0]), plain_path(fields[3])});
   }
   return all;
 }
@@ -138,13 +143,13 @@ std::string as_directory(std::string_view path) {
   return whole;
 }
 
-MountAround innermost(const std::vector<MountAround>& all, const std::string& directory) {
-  const MountAround* found = nullptr;
-  for (const MountAround& one : all) {
+MountAround innermost(const std::vector<Mounted>& all, const std::string& directory) {
+  const Mounted* found = nullptr;
+  for (const Mounted& one : all) {
     const std::string place = one.place == "/" ? one.place : one.place + "/";
     if (directory.starts_with(place) && (!found || one.place.size() >= found->place.size())) found = &one;
   }
-  return found ? *found : MountAround{"/", ""};
+  return found ? MountAround(*found) : MountAround{"/", "", ""};
 }
 
 // nullopt: it is no link, or is not there.
@@ -162,21 +167,21 @@ Result<std::vector<std::string>> mounts_on(const std::string& directory) {
   std::string place;
   if (slash > 0) place = TRY(absolute_path(directory.substr(0, slash)));
   place += directory.substr(slash);
-  std::vector<MountAround> all = TRY(mounted());
+  std::vector<Mounted> all = TRY(mounted());
   std::vector<std::string> types;
-  for (MountAround& one : all)
+  for (Mounted& one : all)
     if (one.place == place) types.push_back(std::move(one.type));
   return types;
 }
 
 Result<MountAround> mount_around(std::string_view path) {
-  const std::vector<MountAround> all = TRY(mounted());
+  const std::vector<Mounted> all = TRY(mounted());
   return innermost(all, as_directory(path));
 }
 
 Result<MountAround> mount_behind(std::string_view path, std::string_view local) {
   constexpr int kLinksMax = 40;  // the kernel's
-  const std::vector<MountAround> all = TRY(mounted());
+  const std::vector<Mounted> all = TRY(mounted());
   const std::string local_mount = innermost(all, as_directory(local)).place;
   std::string at = "/", rest(path);  // `at` holds no links
   for (int links = 0; links <= kLinksMax;) {
@@ -198,13 +203,29 @@ Result<MountAround> mount_behind(std::string_view path, std::string_view local) 
   return innermost(all, as_directory(at + rest));
 }
 
+Result<PlaceInDevice> place_in_device(const Fd& file) {
+  constexpr std::string_view kMountId = "mnt_id:";
+  std::string about = TRY(read_file("/proc/thread-self/fdinfo/" + std::to_string(file.get())));
+  std::string_view id;
+  for (std::string_view line : split(about, '\n'))
+    if (line.starts_with(kMountId)) id = line.substr(std::min(line.find_first_not_of(" \t", kMountId.size()), line.size()));
+  std::string path = TRY(place_of(file));
+  std::vector<Mounted> all = TRY(mounted());
+  auto mount = std::ranges::find(all, id, &Mounted::id);
+  const bool is_found = mount != all.end() && path.starts_with(mount->place);
+  if (!is_found) return Error(Code::not_found, "the mount of " + path + " is not attached");
+  std::string below = path == mount->place ? "" : mount->place == "/" ? path : path.substr(mount->place.size());
+  std::string whole = (mount->root == "/" ? "" : mount->root) + below;
+  return PlaceInDevice{mount->device, mount->type, whole.empty() ? "/" : std::move(whole)};
+}
+
 Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {
   auto real = absolute_path(directory);  // the kernel's name for it
   if (!real && real.error().code() == Code::not_found) return {};
   std::string prefix = TRY(std::move(real));
   prefix += "/";
-  std::vector<MountAround> below = TRY(mounted());
-  std::erase_if(below, [&](const MountAround& one) { return !one.place.starts_with(prefix); });
+  std::vector<Mounted> below = TRY(mounted());
+  std::erase_if(below, [&](const Mounted& one) { return !one.place.starts_with(prefix); });
   for (auto one = below.rbegin(); one != below.rend(); ++one) {
     auto done = detach(one->place);
     bool is_gone = !done && (done.error().err() == EINVAL || done.error().err() == ENOENT);

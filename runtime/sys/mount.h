@@ -46,10 +46,18 @@ Result<std::vector<std::string>> mounts_on(const std::string& directory);
 // The innermost mount around the absolute path as it is written, without following links. It does not access the path either.
 struct MountAround {
   std::string place, type;  // "/srv", "ext4"
+  std::string device;       // "8:1"; all mounts of the same file system have the same
 };
 Result<MountAround> mount_around(std::string_view path);
 // As mount_around, but follows links that are on the mounts of "/" and around `local`; those are the only ones that it accesses.
 Result<MountAround> mount_behind(std::string_view path, std::string_view local);
+// Where an open file is in its file system. It is the same through every mount that shows the file, also of a part of the file
+// system. The file system is not accessed. Errors: not_found if its mount is no longer attached.
+struct PlaceInDevice {
+  std::string device, type;  // as MountAround's
+  std::string path;          // "/volumes/data"; "/" is the root of the file system
+};
+Result<PlaceInDevice> place_in_device(const Fd& file);
 // Decodes a path of a table of mounts, which writes a space as \040. Source: proc_pid_mountinfo(5), fstab(5).
 std::string plain_path(std::string_view field);
 // Detaches every mount below the directory, the innermost first. Uses `detach`, by default a lazy unmount. The mount on the

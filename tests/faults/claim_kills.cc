@@ -457,6 +457,7 @@ class Life {
                                     .directories = directories_,
                                     .enqueue = [this](Key key) { queue_.add(std::move(key)); },
                                     .run_in_background = [this](auto task) { background_.push_back(std::move(task)); },
+                                    .answers = [](const std::string&) { return true; },
                                     .in_use = [this](const Key& claim) { return is_used(claim); },
                                     .in_use_yet = [](const Key&) { return false; },  // no pod is deleted by force
                                     .copy = [this](const Key& claim, const Fd& to, const volume::ProvisionerSeams::SoFar&,

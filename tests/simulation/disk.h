@@ -37,7 +37,7 @@ class Disk : public volume::Directories {
     directories_.erase(path), new_.erase(path);
     return {};
   }
-  Result<bool> holds(const std::string& path, const std::string& place) const override { return path == place; }
+  Result<bool> holds(const std::string& path, const std::string& place, const Answers&) const override { return path == place; }
   Result<std::optional<Held>> hold(const std::string&, Bytes) override { return std::optional<Held>(); }
   // No scenario imports volumes.
   Result<Fd> stage(const std::string&, Bytes) override { return Error(Code::unsupported, "no files"); }

@@ -91,6 +91,7 @@ struct Daemon {
                                        .directories = disk,
                                        .enqueue = [this](Key key) { volume_queue.add(std::move(key)); },
                                        .run_in_background = [](const auto& task) { task({}); },
+                                       .answers = [](const std::string&) { return true; },
                                        .in_use = [](const Key&) { return false; },
                                        .in_use_yet = [](const Key&) { return false; },
                                        .clock = clock});

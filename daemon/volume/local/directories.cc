@@ -21,13 +21,29 @@ namespace {
 constexpr std::string_view kNew = ".new_", kStaged = ".staged_", kRemoved = ".removed_", kMark = ".coracle";
 constexpr size_t kClaimShownMax = 140;  // so that the name is valid even with the longest namespace, a uid, kRemoved and a number
 constexpr int kRemovedMax = 1000;       // removed directories of one volume that are not deleted yet
-constexpr int kDepthMax = 4096;         // directories around a place; a path has no more
 
-// Types of file systems that wait for a server or a program, which may not answer. Places on them are not on a local disk.
+// Types of file systems that are another machine's. It may not answer.
 bool is_on_server(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"nfs",  "nfs4", "cifs", "smb3", "9p",     "virtiofs",
-                                         "ceph", "afs",  "coda", "fuse", "fuseblk"};
-  return std::ranges::find(kTypes, type) != std::end(kTypes) || type.starts_with("fuse.");
+  constexpr std::string_view kTypes[] = {"nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "coda"};
+  return std::ranges::find(kTypes, type) != std::end(kTypes);
+}
+
+// Types of file systems that are a program's: it may show directories of another one (mergerfs, bindfs). "fuseblk" has a disk of
+// its own.
+bool is_of_program(std::string_view type) { return type == "fuse" || type.starts_with("fuse."); }
+
+// Whether files of two file systems may be the same files nevertheless.
+bool may_show_same(const sys::PlaceInDevice& one, const sys::PlaceInDevice& other) {
+  return is_of_program(one.type) || is_of_program(other.type) || (is_on_server(one.type) && is_on_server(other.type));
+}
+
+bool is_within(const std::string& path, const std::string& directory) {
+  return path.starts_with(directory) && (path.size() == directory.size() || directory == "/" || path[directory.size()] == '/');
+}
+
+// Nothing can be at such a path.
+bool is_nowhere(const Error& error) {
+  return error.code() == Code::not_found || error.err() == ENOTDIR || error.err() == ELOOP || error.err() == ENAMETOOLONG;
 }
 
 // Only on its disk a root has such an entry.
@@ -39,17 +55,6 @@ bool shows_disk(std::string_view entry) {
 std::pair<std::string, std::string> split_path(const std::string& path) {
   size_t slash = path.rfind('/');
   return {path.substr(0, slash), slash == path.npos ? "" : path.substr(slash + 1)};
-}
-
-bool is_same(const struct stat& one, const struct stat& other) {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-// The directory around it. Of what is no directory, by its name.
-Result<Fd> directory_around(const Fd& place, const struct stat& about) {
-  if (S_ISDIR(about.st_mode)) return sys::open_at(place, "..", O_PATH | O_DIRECTORY);
-  std::string path = TRY(sys::place_of(place));
-  return sys::open(path.substr(0, std::max<size_t>(path.rfind('/'), 1)), O_PATH | O_DIRECTORY);
 }
 
 // What a container mounted in it, with mountPropagation Bidirectional, is not the volume's: it is unmounted, never deleted.
@@ -189,27 +194,31 @@ std::optional<sys::ProjectUse> DiskDirectories::use_of(const std::string& path, 
   return top ? numbers_.use_of(*top, directory) : std::nullopt;
 }
 
-Result<bool> DiskDirectories::holds(const std::string& path, const std::string& place) const {
+// By paths: in the tree of mounts, where a mount in the volume is below it, and in the file system, of which another mount may
+// show a part.
+Result<bool> DiskDirectories::holds(const std::string& path, const std::string& place, const Answers& answers) const {
   auto [root, name] = TRY(parts_of(path));
   Fd top = TRY(sys::open_directory(root));
-  auto ours = sys::stat_at(top, name);
-  if (!ours) ours = sys::stat_at(top, std::string(kNew) + name);
-  if (!ours && ours.error().code() == Code::not_found) return false;
-  if (!ours) return ours.take_error();
+  auto there = sys::open_at(top, name, O_PATH | O_NOFOLLOW);
+  if (!there && there.error().code() == Code::not_found) there = sys::open_at(top, std::string(kNew) + name, O_PATH | O_NOFOLLOW);
+  if (!there && there.error().code() == Code::not_found) return false;
+  Fd volume = TRY(std::move(there));
+  sys::PlaceInDevice ours = TRY(sys::place_in_device(volume));
   sys::MountAround around_it = TRY(sys::mount_around(place));
-  if (is_on_server(around_it.type)) return false;
+  if (around_it.device != ours.device && is_on_server(around_it.type) && !may_show_same({"", around_it.type, ""}, ours))
+    return false;
+  if (!answers(place)) return Error(Code::timeout, place + " does not answer: its disk or its server may be away");
   auto found = sys::open(place, O_PATH);
-  if (!found && (found.error().code() == Code::not_found || found.error().err() == ENOTDIR)) return false;
-  Fd each = TRY(std::move(found));
-  for (int depth = 0; depth < kDepthMax; ++depth) {
-    struct stat about = TRY(sys::stat(each));
-    if (is_same(about, *ours)) return true;
-    Fd around = TRY(directory_around(each, about));
-    struct stat above = TRY(sys::stat(around));
-    if (is_same(above, about)) return false;  // the root directory
-    each = std::move(around);
-  }
-  return Error(Code::too_large, place + " is too deep");
+  if (!found && is_nowhere(found.error())) return false;
+  Fd other = TRY(std::move(found));
+  std::string volume_path = TRY(sys::place_of(volume)), other_path = TRY(sys::place_of(other));
+  if (is_within(other_path, volume_path)) return true;
+  sys::PlaceInDevice its = TRY(sys::place_in_device(other));
+  if (its.device == ours.device) return is_within(its.path, ours.path);
+  if (may_show_same(its, ours))
+    return Error(Code::unavailable, place + " is on a file system of the type " + its.type + ", the volume is on " + ours.type +
+                                        ": one may show what is on the other");
+  return false;
 }
 
 Result<std::pair<std::string, std::string>> DiskDirectories::parts_of(const std::string& path) const {

@@ -54,9 +54,12 @@ class Directories {
   // the path is not a volume's; unavailable if the disk is not mounted, or if too many removed directories of it wait for
   // clear(); errors of the file system.
   virtual Result<void> set_aside(const std::string& path) = 0;
-  // Whether the place is the volume's directory or is in it, by whatever path: links, "..", bind mounts of the directory. A place
-  // on a file server is not. Blocks for the disk of the place. Errors: the place cannot be looked at.
-  virtual Result<bool> holds(const std::string& path, const std::string& place) const = 0;
+  // Whether the place is the volume's directory or is in it, by whatever path: links, "..", bind mounts of the directory or of a
+  // part of it. A place on a file server is not, unless the volumes are on one. `answers`: returns whether the place can be
+  // looked at now; asked before it is opened. Blocks for the disk of the volume. Errors: timeout if the place does not answer;
+  // unavailable if a program or a server may show the volume there (FUSE); the place cannot be looked at.
+  using Answers = std::function<bool(const std::string& place)>;
+  virtual Result<bool> holds(const std::string& path, const std::string& place, const Answers& answers) const = 0;
   // Enforces the volume's size again if somebody has changed its project (project_numbers.h). nullopt: its size is not enforced.
   using Held = ProjectNumbers::Held;
   virtual Result<std::optional<Held>> hold(const std::string& path, Bytes size) = 0;
@@ -93,7 +96,7 @@ class DiskDirectories : public Directories {
   Result<void> publish(const std::string& path) override;
   Result<Made> set_size(const std::string& path, Bytes size) override;
   Result<void> set_aside(const std::string& path) override;
-  Result<bool> holds(const std::string& path, const std::string& place) const override;
+  Result<bool> holds(const std::string& path, const std::string& place, const Answers& answers) const override;
   Result<std::optional<Held>> hold(const std::string& path, Bytes size) override;
   // The use of the directory's project; nullopt if nothing enforces its size. A directory that is not a volume's has the project
   // that it says itself.

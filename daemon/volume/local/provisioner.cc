@@ -40,6 +40,23 @@ bool is_on(const Object& volume, std::string_view node) {
   return false;
 }
 
+// Its node affinity excludes the node by its name. What other labels ask for is not looked at: then it may be here.
+bool is_elsewhere(const Object& volume, std::string_view node) {
+  auto excludes = [&](view::NodeSelectorRequirement one, std::string_view key) {
+    if (one.key() != key) return false;
+    auto values = one.values();
+    const bool is_named = std::any_of(values.begin(), values.end(), [&](std::string_view value) { return value == node; });
+    return one.operator_() == "In" ? !is_named : one.operator_() == "NotIn" && is_named;
+  };
+  auto excluded = [&](view::NodeSelectorTerm term) {
+    auto labels = term.match_expressions(), fields = term.match_fields();
+    return std::any_of(labels.begin(), labels.end(), [&](auto one) { return excludes(one, "kubernetes.io/hostname"); }) ||
+           std::any_of(fields.begin(), fields.end(), [&](auto one) { return excludes(one, "metadata.name"); });
+  };
+  auto terms = view::PersistentVolume(volume).spec().node_affinity().required().node_selector_terms();
+  return !terms.empty() && std::all_of(terms.begin(), terms.end(), excluded);
+}
+
 // Why a directory cannot be the volume of such a claim; "" if it can.
 std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   if (claim.volume_mode() == "Block") return "a directory is no block device";
@@ -397,9 +414,11 @@ bool Provisioner::is_in_use_by_name(const Object& volume) const {
 Result<std::string> Provisioner::others_at_place_of(const Object& volume) const {
   const std::string place = place_of(volume);
   std::set<std::string> names;
-  for (const ObjectPtr& other : seams_.volumes.by_index(kByPlace, place)) names.insert(other->name());
+  for (const ObjectPtr& other : seams_.volumes.by_index(kByPlace, place))
+    if (!is_elsewhere(*other, node_name_)) names.insert(other->name());
   for (const ObjectPtr& other : seams_.volumes.by_index(kForeign, kForeign)) {
-    bool is_there = TRY(seams_.directories.holds(place, place_of(*other))
+    if (is_elsewhere(*other, node_name_)) continue;
+    bool is_there = TRY(seams_.directories.holds(place, place_of(*other), seams_.answers)
                             .wrap("it cannot be told whether the PersistentVolume " + other->name() + " is the same directory"));
     if (is_there) names.insert(other->name());
   }

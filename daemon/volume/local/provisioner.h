@@ -45,7 +45,8 @@ struct ProvisionerSeams {
   Directories& directories;
   std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
   std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
-  std::function<bool(const Key& claim)> in_use;                                      // a pod of this node uses it
+  Directories::Answers answers;                      // the place of the host can be looked at now. Blocks for a moment at most
+  std::function<bool(const Key& claim)> in_use;      // a pod of this node uses it
   std::function<bool(const Key& claim)> in_use_yet;  // the same, for pods that may belong to an earlier claim with that name
   // Copies the content of a bound claim's volume to an empty directory and syncs it to the disk. Blocks. Calls `so_far` often
   // with the progress. Errors: conflict if a pod uses the claim.

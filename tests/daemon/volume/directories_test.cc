@@ -2,15 +2,20 @@
 // The directories of volumes: found again, with readable names, set aside at once on deletion, and nothing else is ever touched.
 #include "daemon/volume/local/directories.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "runtime/sys/file.h"
@@ -30,6 +35,19 @@ struct DirectoriesTest : testing::Test {
     fs::remove(fstab());
   }
   static bool no_volumes(const std::string&) { return false; }
+  static bool answers(const std::string&) { return true; }
+  // Runs the test on a thread with a mount namespace of its own: the other threads keep their mounts.
+  static void with_mounts(const std::function<void()>& test) {
+    bool may_mount = false;
+    std::thread([&] {
+      may_mount = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+      if (may_mount) test();
+    }).join();
+    if (!may_mount) GTEST_SKIP() << "may not mount here";
+  }
+  static bool bind(const std::string& from, const std::string& to) {
+    return ::mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) == 0;
+  }
   std::string fstab() const { return directory + ".fstab"; }
   ExpectedMounts expected() const { return {fstab(), {}}; }
   std::set<std::string> names(const std::string& root) const {  // except the marker file and the records
@@ -283,7 +301,7 @@ TEST_F(DirectoriesTest, a_volume_is_known_by_every_path) {
   DiskDirectories directories({root}, no_volumes, expected());
   for (const char* claim : {"data", "other"}) ASSERT_TRUE(directories.make({"shop", claim}, "1", Bytes(1)));
   const std::string path = root + "/shop_data_1";
-  EXPECT_TRUE(MUST(directories.holds(path, root + "/.new_shop_data_1"))) << "before it is published";
+  EXPECT_TRUE(MUST(directories.holds(path, root + "/.new_shop_data_1", answers))) << "before it is published";
   ASSERT_TRUE(directories.publish(path));
   ASSERT_TRUE(directories.publish(root + "/shop_other_1"));
   fs::create_directories(path + "/deep/er");
@@ -293,10 +311,63 @@ TEST_F(DirectoriesTest, a_volume_is_known_by_every_path) {
   for (const std::string& place :
        {path, path + "/", root + "//shop_data_1/.", directory + "/link", root + "/shop_other_1/../shop_data_1", path + "/deep/er",
         path + "/deep/file", directory + "/link/inner"})
-    EXPECT_TRUE(MUST(directories.holds(path, place))) << place;
+    EXPECT_TRUE(MUST(directories.holds(path, place, answers))) << place;
+  fs::create_symlink(directory + "/circle", directory + "/circle");
   for (const std::string& place : {root, directory, std::string("/"), root + "/shop_other_1", path + "/missing", path + "_2",
-                                   path + "/deep/file/missing", std::string("/dev/null")})
-    EXPECT_FALSE(MUST(directories.holds(path, place))) << place;
+                                   path + "/deep/file/missing", std::string("/dev/null"), directory + "/circle",
+                                   directory + "/" + std::string(300, 'n'), directory + std::string(5000, '/') + "n"})
+    EXPECT_FALSE(MUST(directories.holds(path, place, answers))) << place;
+  auto silent = directories.holds(path, directory + "/link", [](const std::string&) { return false; });
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(silent.error().code(), Code::timeout);
+  EXPECT_EQ(silent.error().text(), directory + "/link does not answer: its disk or its server may be away");
+}
+
+TEST_F(DirectoriesTest, a_volume_is_known_through_other_mounts_of_its_parts) {
+  with_mounts([&] {
+    const std::string disk = directory + "/my disk", root = disk + "/volumes", path = root + "/shop_data_1";
+    for (const std::string& each : {disk, directory + "/media", directory + "/file", directory + "/all", directory + "/other",
+                                    directory + "/again", directory + "/plain"})
+      fs::create_directories(each);
+    ASSERT_EQ(::mount("none", disk.c_str(), "tmpfs", 0, nullptr), 0);
+    for (const std::string& each : {path + "/sub/er", path + "/disk", root + "/shop_data_12/sub"}) fs::create_directories(each);
+    std::ofstream(path + "/file") << "text";
+    std::ofstream(directory + "/file/one") << "";
+    DiskDirectories directories({root}, no_volumes, expected());
+    ASSERT_TRUE(bind(path + "/sub", directory + "/media"));
+    ASSERT_TRUE(bind(path + "/file", directory + "/file/one"));
+    ASSERT_TRUE(bind(disk, directory + "/all"));
+    ASSERT_TRUE(bind(directory + "/media/er", directory + "/again"));
+    ASSERT_TRUE(bind(root + "/shop_data_12/sub", directory + "/other"));
+    ASSERT_EQ(::mount("none", (path + "/disk").c_str(), "tmpfs", 0, nullptr), 0);
+    ASSERT_EQ(::mount("none", (directory + "/plain").c_str(), "tmpfs", 0, nullptr), 0);
+    fs::create_directories(directory + "/plain/volumes/shop_data_1");
+    for (const char* each : {"/media", "/media/er", "/media/er/..", "/file/one", "/all/volumes/shop_data_1",
+                             "/all/volumes/shop_data_1/sub", "/again", "/my disk/volumes/shop_data_1/disk"})
+      EXPECT_TRUE(MUST(directories.holds(path, directory + each, answers))) << each;
+    for (const char* each : {"/other", "/all", "/all/volumes", "/all/volumes/shop_data_12", "/plain",
+                             "/plain/volumes/shop_data_1", "/media/missing", ""})
+      EXPECT_FALSE(MUST(directories.holds(path, directory + each, answers))) << each;
+  });
+}
+
+TEST_F(DirectoriesTest, what_a_program_shows_may_be_the_volume) {
+  with_mounts([&] {
+    auto program = sys::open("/dev/fuse", O_RDWR);  // it answers nothing
+    if (!program) GTEST_SKIP() << "this machine has no FUSE";
+    const std::string root = directory + "/volumes", shown = directory + "/shown", path = root + "/shop_data_1";
+    for (const std::string& each : {path, shown}) fs::create_directories(each);
+    const std::string options = "fd=" + std::to_string(program->get()) + ",rootmode=40000,user_id=0,group_id=0";
+    if (::mount("view", shown.c_str(), "fuse.view", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
+      GTEST_SKIP() << "this machine has no FUSE";
+    DiskDirectories directories({root}, no_volumes, expected());
+    auto held = directories.holds(path, shown, answers);
+    ASSERT_FALSE(held) << *held;
+    EXPECT_EQ(held.error().code(), Code::unavailable);
+    EXPECT_TRUE(held.error().text().starts_with(shown + " is on a file system of the type fuse")) << held.error().text();
+    EXPECT_TRUE(MUST(directories.holds(path, path, answers))) << "the others are told";
+    EXPECT_FALSE(MUST(directories.holds(path, directory, answers)));
+  });
 }
 
 // A file system with project quotas, in memory.

@@ -90,7 +90,8 @@ struct ProvisionerTest : testing::Test {
   Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
   WorkQueue queue{BackoffPolicy{}, clock};
   bool used = false, used_yet = false;
-  std::set<std::string> users;  // claims in use by pods
+  std::set<std::string> users;   // claims in use by pods
+  std::set<std::string> silent;  // places that do not answer
   Provisioner provisioner{
       "pi",
       {.client = client,
@@ -101,6 +102,7 @@ struct ProvisionerTest : testing::Test {
        .directories = directories,
        .enqueue = [this](Key key) { queue.add(std::move(key)); },
        .run_in_background = [](auto task) { task({}); },
+       .answers = [this](const std::string& place) { return !silent.contains(place); },
        .in_use = [this](const Key& claim) { return used || users.contains(claim.name); },
        .in_use_yet = [this](const Key&) { return used_yet; },
        .copy = [this](const Key& claim, const Fd& to, const ProvisionerSeams::SoFar& so_far, std::stop_token) -> Result<Copied> {
@@ -334,6 +336,46 @@ TEST_F(ProvisionerTest, keeps_what_another_volume_names_by_another_path) {
   put(directory + "/volumes/shop_other", "local");
   pass(130);
   EXPECT_FALSE(fs::exists(place));
+}
+
+TEST_F(ProvisionerTest, waits_for_a_place_of_another_volume_that_does_not_answer) {
+  put_claim();
+  const std::string place = path();
+  silent = {directory + "/dead"};
+  client.put(kPersistentVolume, R"({"metadata":{"name":"by-hand"},"spec":{"hostPath":{"path":")" + directory +
+                                    R"(/dead"}},"status":{"phase":"Bound"}})");
+  release();
+  pass(130);
+  EXPECT_TRUE(fs::exists(place));
+  EXPECT_TRUE(said("VolumeFailedDelete: it cannot be told whether the PersistentVolume by-hand is the same directory: " +
+                   directory + "/dead does not answer"));
+  silent.clear();
+  pass(70);
+  EXPECT_FALSE(fs::exists(place));
+}
+
+TEST_F(ProvisionerTest, volumes_of_other_nodes_do_not_keep_one_of_this) {
+  auto put = [&](const std::string& key, const std::string& op, const std::string& node) {
+    std::string terms = R"([{"matchExpressions":[{"key":"disk","operator":"Exists"},{"key":")" + key + R"(","operator":")" + op +
+                        R"(","values":[")" + node + R"("]}]}])";
+    client.put(kPersistentVolume, R"({"metadata":{"name":"by-hand"},"spec":{"local":{"path":")" + directory +
+                                      R"(/dead"},"nodeAffinity":{"required":{"nodeSelectorTerms":)" + terms +
+                                      R"(}}},"status":{"phase":"Bound"}})");
+  };
+  silent = {directory + "/dead"};
+  const char* here[][3] = {
+      {"kubernetes.io/hostname", "In", "pi"}, {"zone", "In", "elsewhere"}, {"kubernetes.io/hostname", "NotIn", "elsewhere"}};
+  for (auto [key, op, node] : here) {
+    put(key, op, node);
+    put_claim();
+    const std::string place = path();
+    release();
+    pass(130);
+    EXPECT_TRUE(fs::exists(place)) << key << op << node;
+    put("kubernetes.io/hostname", "In", "elsewhere");
+    pass(70);
+    EXPECT_FALSE(fs::exists(place)) << "it is elsewhere";
+  }
 }
 
 TEST_F(ProvisionerTest, a_volume_whose_disk_is_away_is_deleted_when_it_returns) {
