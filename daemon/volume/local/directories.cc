@@ -173,8 +173,12 @@ Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Byt
   return Made{path, std::move(unlimited)};
 }
 
+DiskDirectories::OfRoot& DiskDirectories::of(const std::string& root) {
+  return *of_roots_.with([&](auto& all) { return &all[root]; });  // its address does not change
+}
+
 Result<std::string> DiskDirectories::limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size) {
-  std::lock_guard alone(choosing_);
+  std::lock_guard alone(of(split_path(path).first).choosing);
   return numbers_.limit(root, directory, path, size);
 }
 
@@ -182,7 +186,7 @@ Result<std::optional<Directories::Held>> DiskDirectories::hold(const std::string
   auto [root, name] = split_path(path);
   Fd top = TRY(sys::open_directory(root));
   Fd directory = TRY(sys::open_at(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  std::lock_guard alone(choosing_);
+  std::lock_guard alone(of(root).choosing);
   return numbers_.hold(top, directory, path, size);
 }
 
@@ -190,7 +194,6 @@ std::optional<sys::ProjectUse> DiskDirectories::use_of(const std::string& path, 
   auto parts = parts_of(path);
   if (!parts) return sys::limited_use(directory);
   auto top = sys::open_directory(parts->first);
-  std::lock_guard alone(choosing_);
   return top ? numbers_.use_of(*top, directory) : std::nullopt;
 }
 
@@ -255,9 +258,10 @@ Result<std::string> DiskDirectories::rename_to_removed(const Fd& root, const std
 }
 
 void DiskDirectories::note_staged(const std::string& path, bool is_staged) {
-  std::lock_guard alone(staging_);
-  if (is_staged) staged_.insert(path);
-  else staged_.erase(path);
+  OfRoot& its = of(split_path(path).first);
+  std::lock_guard alone(its.staging);
+  if (is_staged) its.staged.insert(path);
+  else its.staged.erase(path);
 }
 
 Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
@@ -336,7 +340,7 @@ Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits,
     if (!name || name->empty()) continue;
     if (stop.stop_requested()) return Error(Code::cancelled, "stopped");
     if (auto removed = sys::open_at(directory, *name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)) {
-      std::lock_guard alone(choosing_);
+      std::lock_guard alone(of(root).choosing);
       numbers_.release(directory, *removed);
     }
     auto gone = remove_tree(directory, root, *name, stop);
@@ -355,9 +359,10 @@ Result<std::string> DiskDirectories::give_up(const std::string& root, const Fd& 
   if (!is_new && !is_staged) return std::string();
   std::string name = entry.substr(is_new ? kNew.size() : kStaged.size());
   if (is_new && waits(name)) return std::string();
-  std::unique_lock alone(staging_, std::defer_lock);
+  OfRoot& its = of(root);
+  std::unique_lock alone(its.staging, std::defer_lock);
   if (is_staged) alone.lock();
-  if (is_staged && staged_.count(root + "/" + name) > 0) return std::string();  // otherwise it is of an earlier daemon
+  if (is_staged && its.staged.count(root + "/" + name) > 0) return std::string();  // otherwise it is of an earlier daemon
   auto moved = rename_to_removed(directory, entry, name);
   if (!moved && moved.error().code() == Code::not_found) return std::string();  // it was published in the meantime
   return moved;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -131,10 +132,15 @@ class DiskDirectories : public Directories {
   const std::vector<std::string> roots_;
   const Holds holds_;
   const ExpectedMounts expected_;
-  std::mutex choosing_;  // held while numbers_ is used
   ProjectNumbers numbers_;
-  std::mutex staging_;            // held while staged directories are checked for use
-  std::set<std::string> staged_;  // paths of volumes for which content is being staged
+  // Locks are held during calls to the root's disk, so each root has its own: a disk that hangs does not hinder the others.
+  struct OfRoot {
+    std::mutex choosing;           // held while projects are changed
+    std::mutex staging;            // held while staged directories are checked for use
+    std::set<std::string> staged;  // paths of volumes for which content is being staged
+  };
+  OfRoot& of(const std::string& root);
+  Guarded<std::map<std::string, OfRoot>> of_roots_;
   struct Clearing {
     bool runs = false, again = false;
   };

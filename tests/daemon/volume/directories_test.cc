@@ -10,10 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
@@ -474,6 +477,35 @@ TEST_F(DirectoriesTest, imported_content_brings_its_project) {
   EXPECT_EQ(directories.use_of(path, opened)->limit, Bytes(4096));
   EXPECT_EQ(quotas.limits.size(), 1u) << "the old content's is gone";
   EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/.coracle.projects"), {}), 1);
+}
+
+TEST_F(DirectoriesTest, a_root_that_hangs_does_not_hinder_the_others) {
+  const std::string sick = directory + "/sick", well = directory + "/well";
+  for (const std::string& each : {sick + "/shop_data_1", well + "/shop_data_2"}) fs::create_directories(each);
+  Quotas quotas;
+  std::promise<void> hangs, returns;
+  std::once_flag is_sick;
+  ProjectCalls calls = quotas.calls();
+  calls.project_of = [&, project_of = calls.project_of](const Fd& which) {
+    if (MUST(sys::place_of(which)).starts_with(sick))
+      std::call_once(is_sick, [&] { hangs.set_value(), returns.get_future().wait(); });
+    return project_of(which);
+  };
+  DiskDirectories directories({sick, well}, no_volumes, expected(), calls);
+  std::thread waits([&] { (void)directories.set_size(sick + "/shop_data_1", Bytes(4096)); });
+  hangs.get_future().wait();
+  auto others = std::async(std::launch::async, [&] {
+    const std::string path = well + "/shop_data_2";
+    EXPECT_TRUE(directories.set_size(path, Bytes(4096)));
+    EXPECT_TRUE(MUST(directories.hold(path, Bytes(4096))));
+    EXPECT_TRUE(directories.use_of(path, MUST(sys::open_directory(path))));
+    EXPECT_TRUE(directories.stage(path, Bytes(4096)));
+    EXPECT_TRUE(directories.unstage(path));
+  });
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  returns.set_value();
+  waits.join();
+  others.wait();
 }
 
 TEST_F(DirectoriesTest, a_link_is_no_volume) {
