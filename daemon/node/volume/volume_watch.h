@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // VolumeWatch: looks at volumes that this node provisioned, while pods use them. If a quota enforces the size, it corrects a
-// project that a program has changed, and an event on the claim says so. Otherwise it measures the volume, and an event reports a
-// volume that exceeds its size. Volumes are looked at one after the other, at most once a minute and at most a fiftieth of the
+// project that a program has changed, and an event on the claim says so. Only the project of the volume's own directory is looked
+// at, not those of directories in it: see the limit in project_numbers.h. Otherwise it measures the volume, and an event reports
+// a volume that exceeds its size. Volumes are looked at one after the other, at most once a minute and at most a fiftieth of the
 // time. No directory is walked if the file system enforces the sizes.
 //   look(), every kStorageLook ──▶ hold, else measure (a walk, elsewhere) ──▶ used() · event
 #pragma once

@@ -4,7 +4,12 @@
 //   <root>/.coracle.projects/<inode> ──▶ <number>    a symbolic link, which is created atomically
 // The inode is the directory's, so a record stays right when the directory is renamed. Records exist only where the file system
 // has project quotas. A directory without a record (of an earlier version, or after a power cut) keeps the number that it has.
-// Not thread-safe.
+// Only the volume's own directory is corrected. Limit of this: a program that owns a directory or a file in the volume may give
+// that to another project (FS_IOC_FSSETXATTR), and what is there then does not count to the volume's size, until the file system
+// is full. Finding it would need a walk through the whole volume. The kernel refuses it in a user namespace, so a pod with
+// `hostUsers: false` is held to its size. Source: Linux fs/file_attr.c (fs/ioctl.c before 6.17), fileattr_set_prepare.
+// Thread-safe, but calls for the same root that change something must not run at once. Searches in two roots of one file system
+// begin at different numbers.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +42,8 @@ class ProjectNumbers {
     sys::ProjectUse use;
     std::optional<uint32_t> was;  // the other number that the directory had
   };
-  // Corrects the project and the limit of a directory whose size is enforced. Writes only what differs. nullopt: its size is not
-  // enforced.
+  // Corrects the project and the limit of a directory whose size is enforced, but not of what is in it. Writes only what differs.
+  // nullopt: its size is not enforced.
   Result<std::optional<Held>> hold(const Fd& root, const Fd& directory, const std::string& path, Bytes size);
   // The use of the directory's project; nullopt if its size is not enforced.
   std::optional<sys::ProjectUse> use_of(const Fd& root, const Fd& directory) const;
