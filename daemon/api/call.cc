@@ -282,7 +282,7 @@ namespace {
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
                                std::vector<std::string>* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (encoding == Encoding::json) return parse_json_as_go(body, duplicates, std::move(storage));
+  if (encoding == Encoding::json) return parse_json_as_go(body, kBodyBytesMax, duplicates, std::move(storage));
   if (trim(without_byte_order_mark(body)).starts_with("{")) {  // usually JSON, or YAML in flow style
     auto value = parse_json(body, duplicates);
     if (value) return value;

@@ -111,7 +111,7 @@ Result<PatchType> patch_type(std::string_view content_type) {
 
 Result<json::value> read_patch(Call& call, PatchType type, std::vector<std::string>* duplicates) {
   std::string body = TRY(read_text(call));
-  if (type != PatchType::apply) return parse_json_as_go(body, duplicates);
+  if (type != PatchType::apply) return parse_json_as_go(body, kBodyBytesMax, duplicates);
   if (trim(without_byte_order_mark(body)).starts_with("{")) {
     auto value = parse_json(body, duplicates);
     if (value) return value;

@@ -12,8 +12,9 @@
 namespace coracle {
 
 // As parse_json, but what is no Unicode becomes U+FFFD: each byte that is not part of UTF-8, and the escaped half of a surrogate
-// pair. For the bodies of requests. Errors: as parse_json. Source: Go encoding/json, unquote
-Result<json::value> parse_json_as_go(std::string_view text, std::vector<std::string>* duplicates = nullptr,
+// pair. For the bodies of requests. `bytes_max`: of the text that is then read, where U+FFFD takes three bytes. Errors: as
+// parse_json; too_large. Source: Go encoding/json, unquote
+Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, std::vector<std::string>* duplicates = nullptr,
                                      json::storage_ptr storage = {});
 
 }  // namespace coracle
