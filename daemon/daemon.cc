@@ -237,7 +237,9 @@ Result<void> Daemon::construct_parts() {
   events_ = std::make_unique<EventWriter>(*client_);
   runtime_ = TRY(runtime::open(runtime_config(config_)));
   informers_ = std::make_unique<Informers>(*client_);
-  network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice),
+  network::Config for_network = network_config(config_);
+  for_network.pods_cgroup = runtime_->pods_cgroup();
+  network_ = TRY(network::Network::open(for_network, informers_->of(kService), informers_->of(kEndpointSlice),
                                         informers_->of(kPod), events_.get()));
   if (identity_.node_address.starts_with("127."))
     identity_.node_address = network_->gateway_address();  // the address for pods, with or without a network

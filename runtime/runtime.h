@@ -244,6 +244,8 @@ class Runtime {
   virtual ImageStore& images() = 0;
   virtual Trees& trees() = 0;
   virtual Enforcement enforcement() const = 0;
+  // The directory, in cgroup v2, of the cgroups of all sandboxes. "": there is none.
+  virtual std::string pods_cgroup() const { return {}; }
   // The current memory limit of all pods together. Nothing: no limit, or none that is enforced.
   virtual std::optional<Bytes> memory_bound() const = 0;
 

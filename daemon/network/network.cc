@@ -89,11 +89,13 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& s
   ServiceProxyConfig proxy{
       ranges.pods,    ranges.services, ranges.dns, port, [attached = state->pods.get()] { return attached->host_ports(); },
       config.api_port};
+  proxy.pods_cgroup = config.pods_cgroup;
   proxy.restore_links = [state = state.get()](const sys::LossMonitor::News& lost) { return state->restore_links(lost); };
   proxy.restore_guard = [attached = state->pods.get()] { return attached->restore_guard(); };
   if (events != nullptr)
-    proxy.ignored = [recorder = EventRecorder(*events, "service-proxy")](const Object& service, const std::string& message) {
-      recorder.warning(service, "ExternalAddressIgnored", message);
+    proxy.ignored = [recorder = EventRecorder(*events, "service-proxy")](const Object& service, const char* reason,
+                                                                         const std::string& message) {
+      recorder.warning(service, reason, message);
     };
   state->proxy = TRY(ServiceProxy::open(std::move(proxy), services, endpoint_slices));
   return std::unique_ptr<Network>(new Network(std::move(state)));

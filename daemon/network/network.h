@@ -30,6 +30,7 @@ struct Config {
   std::string run_dir = "/run/coracle/network";
   std::string resolv_conf = "/etc/resolv.conf";  // the upstream servers of the DNS server
   uint16_t api_port = 0;                         // the API's port on this machine's addresses; no Service or pod may take it
+  std::string pods_cgroup;                       // the directory of the pods' cgroups in cgroup v2; "": not known
 };
 
 class Network {

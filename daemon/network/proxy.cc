@@ -160,7 +160,7 @@ class Writer {
         if (is_api_port(*protocol, one.node_port)) why = "it is the API's";
         else if (listened_on_.contains({*protocol, one.node_port})) why = kListens;
         if (why) {
-          ignore(object, "node port " + port_text(*protocol, one.node_port) + " is ignored: " + why);
+          ignore(object, "node port " + port_text(*protocol, one.node_port) + " is ignored: " + why, "NodePortIgnored");
           one.node_port = 0;
         }
       }
@@ -261,10 +261,10 @@ class Writer {
 
   // ---- external addresses ----
 
-  void ignore(const ObjectPtr& service, std::string message) {
+  void ignore(const ObjectPtr& service, std::string message, const char* reason = "ExternalAddressIgnored") {
     if (plan_.ignored.size() == kIgnoredMax) return;
     if (service && !told_.emplace(service.get(), message).second) return;  // reported already for another port
-    plan_.ignored.push_back({service, std::move(message)});
+    plan_.ignored.push_back({service, std::move(message), reason});
   }
   void ignore_rest(const ObjectPtr& service, std::string_view what, size_t most) {
     ignore(service, std::string(what) + " beyond " + std::to_string(most) + " of all ports are ignored");
@@ -283,10 +283,11 @@ class Writer {
     return protocol == Protocol::tcp && port != 0 && port == input_.api_port;
   }
 
-  // Ports at which processes listen at an address that has node ports; own_address() says which have none.
+  // Ports at which processes of the machine itself listen at an address that has node ports; own_address() says which have none.
   static std::set<std::pair<Protocol, uint16_t>> ports_listened_on(const ProxyInput& input) {
     std::set<std::pair<Protocol, uint16_t>> out;
     for (const LocalPort& one : input.listeners) {
+      if (!one.is_own) continue;
       const bool is_client = one.protocol == Protocol::udp && input.client_ports.contains(one.port);
       if (!is_client && !one.address.loopback() && !input.services.contains(one.address)) out.emplace(one.protocol, one.port);
     }
@@ -306,7 +307,8 @@ class Writer {
     if (input_.local.contains(address)) {
       if (is_api_port(port.protocol, port.port)) return "the API of this machine is there";
       for (Ipv4 at : {Ipv4{}, address})
-        if (input_.listeners.contains({port.protocol, at, port.port})) return kListens;
+        for (bool is_own : {false, true})
+          if (input_.listeners.contains({port.protocol, at, port.port, is_own})) return kListens;
     }
     const std::string where = key(port.protocol, address, port.port);
     if (auto holder = holders_.find(where); holder != holders_.end()) return "Service " + holder->second + " has it";

@@ -16,9 +16,12 @@
 //
 // Priority for an address and port: first cluster IPs; then external addresses (externalIPs, load balancers), the older Service
 // before the younger one. An external address must not be in the Services' or pods' ranges, nor be an address of this machine at
-// a port where a program listens; nor is such a port a node port. The API's port on this machine is reserved. Rejected addresses
-// and ports are in ProxyPlan::ignored. The listeners are read at the time of planning. Source: Kubernetes API, core/v1
-// ServiceSpec, discovery/v1 EndpointSlice; nft(8).
+// a port where a program listens. A node port yields only to the machine's own listeners: the range of node ports is the
+// Services', and anybody may listen there, so kube-proxy never yields; but what root itself set up, such as an sshd at an unusual
+// port, must not become unreachable by a Service. Neither a user's program, nor a service with a user of its own, nor a pod with
+// hostNetwork takes a node port's traffic. The API's port on this machine is reserved. Rejected addresses and ports are in
+// ProxyPlan::ignored. The listeners are read at the time of planning. Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1
+// EndpointSlice; nft(8).
 #pragma once
 
 #include <map>
@@ -69,6 +72,7 @@ struct LocalPort {  // a listening socket of this machine
   Protocol protocol = Protocol::tcp;
   Ipv4 address;  // empty: every address
   uint16_t port = 0;
+  bool is_own = true;  // the machine's own: a socket of root, and not of a pod
   auto operator<=>(const LocalPort&) const = default;
 };
 
@@ -100,6 +104,7 @@ bool has_external_addresses(const std::vector<ObjectPtr>& services);
 struct Ignored {
   ObjectPtr service;    // null: a pod's host port
   std::string message;  // "external address 192.0.2.7 is ignored: …"
+  const char* reason;   // of an event
 };
 
 // A destination of UDP packets; udp_flows.h explains its use.

@@ -8,6 +8,7 @@
 
 #include "daemon/network/endpoints.h"
 #include "daemon/network/firewall.h"
+#include "daemon/network/machine_listeners.h"
 #include "daemon/network/pod_guard.h"
 #include "daemon/network/udp_flows.h"
 #include "runtime/base/clock.h"
@@ -15,7 +16,6 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/inet.h"
 #include "runtime/sys/netfilter.h"
 #include "runtime/sys/netlink.h"
 #include "store/object/object.h"
@@ -38,18 +38,10 @@ Result<std::set<Ipv4>> local_addresses() {
   return local;
 }
 
-Result<std::set<LocalPort>> local_listeners() {
-  std::vector<sys::Listener> listeners = TRY(sys::listeners());
-  std::set<LocalPort> out;
-  for (const sys::Listener& one : listeners)
-    out.insert({one.transport == sys::Transport::tcp ? Protocol::tcp : Protocol::udp, Ipv4{one.at.address}, one.at.port});
-  return out;
-}
-
 // Reads the machine's addresses and listeners, which external addresses and node ports must not use.
-Result<void> look_at_machine(ProxyInput& input) {
+Result<void> look_at_machine(ProxyInput& input, MachineListeners& listeners) {
   input.local = TRY(local_addresses());
-  input.listeners = TRY(local_listeners());
+  input.listeners = TRY(listeners.read());
   std::string range = TRY(sys::read_file("/proc/sys/net/ipv4/ip_local_port_range"));
   std::istringstream words(range);
   words >> input.client_ports.first >> input.client_ports.last;
@@ -99,6 +91,7 @@ struct ServiceProxy::State {
   // Ports of external addresses and node ports, and the machine's listeners there when the rules were planned.
   std::set<std::pair<Protocol, uint16_t>> outside;
   std::set<LocalPort> listeners_there;
+  MachineListeners listeners{config.pods_cgroup};
   std::jthread thread;
 
   void run(std::stop_token stop);
@@ -265,7 +258,7 @@ void ServiceProxy::State::run(std::stop_token stop) {
 
 // A program of this machine that began to listen, such as sshd after a restart, gets its port back from Services.
 void ServiceProxy::State::look_for_listeners() {
-  Result<std::set<LocalPort>> now = local_listeners();
+  Result<std::set<LocalPort>> now = listeners.read();
   if (now && concerned(*now, outside) != listeners_there) progress.with([](Progress& now) { ++now.wanted; });
 }
 
@@ -275,7 +268,7 @@ void ServiceProxy::State::tell(const std::vector<Ignored>& ignored) {
     std::string what = (one.service ? one.service->uid() : std::string()) + " " + one.message;
     if (now.insert(what).second && !told.contains(what)) {
       if (!one.service) log_warning("network", one.message);
-      else if (config.ignored) config.ignored(*one.service, one.message);
+      else if (config.ignored) config.ignored(*one.service, one.reason, one.message);
     }
   }
   told = std::move(now);
@@ -294,7 +287,7 @@ Result<void> ServiceProxy::State::bring_level() {
                    {},
                    {}};
   if (has_external_addresses(input.service_objects)) {
-    Result<void> looked = look_at_machine(input);
+    Result<void> looked = look_at_machine(input, listeners);
     if (!looked) log_warning("network", "not known where this machine listens", {{"why", looked.error().text()}});
   }
   ProxyPlan plan = plan_proxy(input);

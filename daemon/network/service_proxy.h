@@ -35,8 +35,10 @@ struct ServiceProxyConfig {
   // null.
   std::function<Result<void>(const sys::LossMonitor::News& lost)> restore_links;
   std::function<Result<void>()> restore_guard;
-  // Called for each external address or node port of a Service that is rejected, once while that lasts. May be null.
-  std::function<void(const Object& service, const std::string& message)> ignored;
+  // Called for each external address or node port of a Service that is rejected, once while that lasts. `reason` is the event's.
+  // May be null.
+  std::function<void(const Object& service, const char* reason, const std::string& message)> ignored;
+  std::string pods_cgroup;  // directory of the pods' cgroups in cgroup v2; "": not known
 };
 
 class ServiceProxy {

@@ -26,6 +26,7 @@ class LocalRuntime : public Runtime {
   ImageStore& images() override { return *images_; }
   Trees& trees() override { return *trees_; }
   Enforcement enforcement() const override { return context_.cgroups.enforcement(); }
+  std::string pods_cgroup() const override { return context_.cgroups.path(); }
   std::optional<Bytes> memory_bound() const override { return context_.cgroups.memory_bound(); }
   void on_change(std::function<void(const std::string&)> notify) override;
   Result<std::vector<SandboxState>> sandboxes() override;

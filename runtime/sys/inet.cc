@@ -2,17 +2,25 @@
 // See inet.h.
 #include "runtime/sys/inet.h"
 
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <memory>
 
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/libnl.h"
 
 namespace coracle::sys {
 namespace {
@@ -126,15 +134,17 @@ std::optional<uint32_t> parse_local_address(std::string_view text, bool v6) {
   return words[2] == 0 && words[3] == 0 ? std::optional<uint32_t>(0) : std::optional<uint32_t>();  // ::
 }
 
-// "   0: 0100007F:0035 00000000:0000 0A …": number, local address, peer, state.
+// "   0: 0100007F:0035 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 …": number, local address, peer,
+// state, queues, timer, retransmissions, uid, timeout, inode.
 struct SocketLine {
-  std::string_view local, state;
+  std::string_view local, state, uid, inode;
 };
 std::optional<SocketLine> split_socket_line(std::string_view line) {
-  std::vector<std::string_view> fields = split(line.substr(0, 150), ' ');
+  std::vector<std::string_view> fields = split(line.substr(0, 250), ' ');
   std::erase(fields, std::string_view());
   if (fields.size() < 4 || !fields[0].ends_with(':')) return std::nullopt;
-  return SocketLine{fields[1], fields[3]};
+  if (fields.size() < 10) fields.resize(10);
+  return SocketLine{fields[1], fields[3], fields[7], fields[9]};
 }
 
 constexpr const char* listening_state(Transport transport) {
@@ -174,7 +184,11 @@ std::vector<Listener> parse_listeners(std::string_view list, Transport transport
     if (colon == fields->local.npos) continue;
     std::optional<uint32_t> address = parse_local_address(fields->local.substr(0, colon), v6);
     std::optional<uint16_t> port = parse_hex<uint16_t>(fields->local.substr(colon + 1));
-    if (address && port && *port != 0) out.push_back({transport, {*address, *port}});
+    if (!address || !port || *port == 0) continue;
+    out.push_back({transport,
+                   {*address, *port},
+                   parse_number<uint32_t>(fields->uid).value_or(0),
+                   parse_number<uint64_t>(fields->inode).value_or(0)});
   }
   return out;
 }
@@ -190,7 +204,46 @@ Result<std::vector<Listener>> listeners() {
     }
   }
   std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+namespace {
+
+using DiagHandle = std::unique_ptr<nl_sock, Freed<nl_sock, nl_socket_free>>;
+constexpr int kCgroupId = 21;  // INET_DIAG_CGROUP_ID, which older headers lack
+
+int collect_cgroup(nl_msg* message, void* argument) {
+  nlattr* attributes[kCgroupId + 1];
+  nlmsghdr* head = nlmsg_hdr(message);
+  if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY) return NL_SKIP;
+  if (nlmsg_parse(head, sizeof(inet_diag_msg), attributes, kCgroupId, nullptr) < 0) return NL_SKIP;
+  const auto* socket = static_cast<const inet_diag_msg*>(nlmsg_data(head));
+  auto* out = static_cast<std::map<uint64_t, uint64_t>*>(argument);
+  if (attributes[kCgroupId]) out->emplace(socket->idiag_inode, nla_get_u64(attributes[kCgroupId]));
+  return NL_OK;
+}
+
+}  // namespace
+
+Result<std::map<uint64_t, uint64_t>> cgroups_of_listeners() {
+  std::map<uint64_t, uint64_t> out;
+  DiagHandle socket(nl_socket_alloc());
+  if (!socket || nl_connect(socket.get(), NETLINK_SOCK_DIAG) < 0)
+    return Error(Code::unsupported, "the kernel has no socket diagnosis");
+  nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, collect_cgroup, &out);
+  for (Transport transport : {Transport::tcp, Transport::udp}) {
+    for (int family : {AF_INET, AF_INET6}) {
+      inet_diag_req_v2 ask{};
+      ask.sdiag_family = uint8_t(family);
+      ask.sdiag_protocol = transport == Transport::tcp ? IPPROTO_TCP : IPPROTO_UDP;
+      ask.idiag_states = 1u << (transport == Transport::tcp ? TCP_LISTEN : TCP_CLOSE);
+      MessageHandle message(nlmsg_alloc_simple(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP));
+      if (!message || nlmsg_append(message.get(), &ask, sizeof ask, NLMSG_ALIGNTO) < 0)
+        return Error(Code::internal, "socket diagnosis: out of memory");
+      // A kernel without IPv6, or without this protocol's part of the diagnosis, refuses one of the four.
+      if (nl_send_auto(socket.get(), message.get()) >= 0) (void)nl_recvmsgs_default(socket.get());
+    }
+  }
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,14 +51,20 @@ Result<size_t> send_some(const Fd& socket, std::string_view bytes);
 // A port on which a process accepts traffic from anybody: a listening TCP socket, or a UDP socket without a peer.
 struct Listener {
   Transport transport = Transport::udp;
-  Endpoint4 at;  // address 0: every address
+  Endpoint4 at;      // address 0: every address
+  uint32_t uid = 0;  // of the user who made the socket
+  uint64_t inode = 0;
   auto operator<=>(const Listener&) const = default;
 };
-// The listeners in the calling thread's network namespace, without duplicates. Includes IPv6 sockets that may accept IPv4
-// connections. Entries beyond the first 4 MiB of the kernel's list are ignored. The run time grows with the list. Source:
-// proc_pid_net(5), /proc/net/tcp.
+// The listeners in the calling thread's network namespace, sorted. Includes IPv6 sockets that may accept IPv4 connections.
+// Entries beyond the first 4 MiB of the kernel's list are ignored. The run time grows with the list. Source: proc_pid_net(5),
+// /proc/net/tcp.
 Result<std::vector<Listener>> listeners();
 // Parses one of the kernel's lists: /proc/net/tcp or udp; with `v6` tcp6 or udp6. An incomplete last line is ignored.
 std::vector<Listener> parse_listeners(std::string_view list, Transport transport, bool v6);
+// The cgroups (their ids in cgroup v2) in which the listeners of that namespace were made, by the inode numbers of the sockets.
+// Empty if the kernel does not say: before Linux 5.8, or without its socket diagnosis. Source: sock_diag(7),
+// INET_DIAG_CGROUP_ID.
+Result<std::map<uint64_t, uint64_t>> cgroups_of_listeners();
 
 }  // namespace coracle::sys

@@ -332,9 +332,11 @@ def api_answers(address, port):
 class Greeter(threading.Thread):
     """A program of the machine that listens, as sshd does, on all addresses, and says its name."""
 
-    def __init__(self, port):
+    def __init__(self, port, owner=0):
         super().__init__(daemon=True)
         self.port, self.listener = port, socket.create_server(("", port), backlog=64)
+        if owner:
+            os.fchown(self.listener.fileno(), owner, -1)  # as if that user had made it
         self.start()
 
     def run(self):
@@ -393,7 +395,19 @@ def attack_by_services():
                     form, "and" if endpoints else "without", what), good, status, body)
                 ask("DELETE", services + "/a-thief")
                 ask("DELETE", slices + "/a-thief-1")
-    for each in (ssh, at_node_port):
+    # An ordinary user's program, on the other hand, does not get what is sent to a node port.
+    user, ports = Greeter(30023, 65534), [{"name": "tcp", "port": 80, "protocol": "TCP"}]
+    told(user.answers(), "a user's program answers while no Service has its port")
+    expect("a Service with its port is made", {201}, ask("POST", services, json.dumps({"metadata": {"name": "a-thief"}, "spec": {
+        "type": "NodePort", "ports": [dict(ports[0], nodePort=30023)]}}), JSON))
+    expect("endpoints are made", {201}, ask("POST", slices, stolen_endpoints(ports), JSON))
+    until = time.monotonic() + 10
+    while user.answers() and time.monotonic() < until:
+        time.sleep(0.1)
+    told(not any(user.answers() for _ in range(3)), "a user's program takes nothing of a Service's node port")
+    ask("DELETE", services + "/a-thief")
+    ask("DELETE", slices + "/a-thief-1")
+    for each in (ssh, at_node_port, user):
         each.listener.close()
 
 

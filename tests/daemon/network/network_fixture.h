@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -61,12 +62,14 @@ inline const char* failure() {
 // Answers each client with "<name> <the client's address>", over TCP and UDP.
 class Greeter {
  public:
-  Greeter(const Fd& netns, std::string name, uint16_t port) : name_(std::move(name)) {
+  // Its sockets belong to user `owner`.
+  Greeter(const Fd& netns, std::string name, uint16_t port, uid_t owner = 0) : name_(std::move(name)) {
     sockaddr_in where = at("0.0.0.0", port);
     for (int type : {SOCK_STREAM, SOCK_DGRAM}) {
       Fd socket = socket_in(netns, type);
       if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) < 0) ADD_FAILURE() << failure();
       if (type == SOCK_STREAM && ::listen(socket.get(), 16) < 0) ADD_FAILURE() << failure();
+      if (owner != 0 && ::fchown(socket.get(), owner, gid_t(-1)) < 0) ADD_FAILURE() << failure();
       (type == SOCK_STREAM ? tcp_ : udp_) = std::move(socket);
     }
     thread_ = std::jthread([this](std::stop_token stop) { run(stop); });

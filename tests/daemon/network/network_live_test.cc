@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods that really reach each other, Services, the machine and external hosts, in their own namespaces.
+#include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <nftables/libnftables.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
@@ -19,6 +24,7 @@
 #include "daemon/network/pod_network.h"
 #include "daemon/network/service_proxy.h"
 #include "runtime/base/guarded.h"
+#include "runtime/sys/inet.h"
 #include "runtime/sys/netfilter.h"
 #include "tests/daemon/network/network_fixture.h"
 #include "tests/daemon/network/objects.h"
@@ -651,9 +657,78 @@ TEST_F(NetworkFixture, nor_as_a_node_port) {
     EXPECT_EQ(greet_tcp(machine, kMachine, 30022), std::string("ssh ") + kMachine) << has_endpoints;
   }
   network->stop();
-  EXPECT_EQ(events.said(), std::vector<std::string>{"greedy ExternalAddressIgnored: node port 30022/TCP is ignored: a process "
+  EXPECT_EQ(events.said(), std::vector<std::string>{"greedy NodePortIgnored: node port 30022/TCP is ignored: a process "
                                                     "of this machine listens there"})
       << "once";
+}
+
+TEST_F(NetworkFixture, a_users_program_does_not_take_a_node_port) {
+  constexpr uid_t kNobody = 65534;
+  connect_outside();
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 8080), user(machine, "user", 30080, kNobody);
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.9","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
+  network->stop();
+  EXPECT_TRUE(events.said().empty()) << events.said()[0];
+}
+
+// A process that listens in the machine's network namespace and in a cgroup of its own, as one of a pod with hostNetwork.
+class HostNetworkPod {
+ public:
+  explicit HostNetworkPod(uint16_t port) {
+    for (const char* top : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
+      cgroup = std::string(top) + "/coracle-test-" + std::to_string(::getpid());
+      can_be = std::filesystem::exists(std::string(top) + "/cgroup.procs") && ::mkdir(cgroup.c_str(), 0755) == 0 &&
+               ::mkdir((cgroup + "/pod").c_str(), 0755) == 0;
+      if (can_be) break;
+    }
+    if (!can_be) return;
+    const std::string procs = cgroup + "/pod/cgroup.procs";
+    const sockaddr_in where = at("0.0.0.0", port);
+    int said[2];
+    EXPECT_EQ(::pipe2(said, O_CLOEXEC), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {  // system calls only: there are threads
+      int file = ::open(procs.c_str(), O_WRONLY | O_CLOEXEC), socket = -1;
+      bool listens = ::write(file, "0", 1) == 1 && (socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
+                     ::bind(socket, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 && ::listen(socket, 1) == 0;
+      if (!listens || ::write(said[1], "y", 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }
+    ::close(said[1]);
+    char yes = 0;
+    EXPECT_EQ(::read(said[0], &yes, 1), 1) << "it does not listen";
+    ::close(said[0]);
+  }
+  ~HostNetworkPod() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL), ::waitpid(pid_, nullptr, 0);
+    ::rmdir((cgroup + "/pod").c_str());
+    ::rmdir(cgroup.c_str());
+  }
+  std::string cgroup;
+  bool can_be = false;
+
+ private:
+  pid_t pid_ = -1;
+};
+
+TEST_F(NetworkFixture, nor_does_a_pod_with_the_machines_network) {
+  HostNetworkPod other(30080);
+  if (!other.can_be) GTEST_SKIP() << "needs a cgroup v2 that can be written";
+  if (MUST(sys::cgroups_of_listeners()).empty()) GTEST_SKIP() << "needs Linux 5.8";
+  config.pods_cgroup = other.cgroup;
+  connect_outside();
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.9","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
 }
 
 TEST_F(NetworkFixture, a_program_that_begins_to_listen_gets_its_port_back) {

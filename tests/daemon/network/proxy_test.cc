@@ -298,6 +298,7 @@ TEST(Proxy, a_port_at_which_the_machine_listens_is_no_node_port) {
     in.listeners.insert({Protocol::tcp, MUST(Ipv4::parse("127.0.0.1")), 30080});   // has no node ports
     in.listeners.insert({Protocol::tcp, MUST(Ipv4::parse("10.96.0.10")), 30081});  // nor has the built-in DNS server's address
     in.listeners.insert({Protocol::udp, {}, 30053});
+    in.listeners.insert({Protocol::tcp, {}, 30080, false});  // a user's, or a pod's with hostNetwork
     for (bool for_clients : {false, true}) {
       in.client_ports = for_clients ? PortRange{1024, 65535} : PortRange{32768, 60999};
       ProxyPlan plan = plan_proxy(in);

@@ -3,9 +3,12 @@
 #include "runtime/sys/inet.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+
+#include "runtime/sys/file.h"
 
 namespace coracle::sys {
 namespace {
@@ -30,6 +33,10 @@ TEST(Listeners, are_read_from_the_kernels_lists) {
       "   2: 0401A8C0:0016 0501A8C0:C001 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0 20 4 30 10 -1\n";
   EXPECT_EQ(text(parse_listeners(tcp, Transport::tcp, false)), "tcp 7f000001 53\ntcp 00000000 22\n");
   EXPECT_EQ(text(parse_listeners(tcp + "   3: 00000000:00", Transport::tcp, false)), "tcp 7f000001 53\ntcp 00000000 22\n");
+  EXPECT_EQ(
+      parse_listeners("  12: 00000000:7580 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0\n",
+                      Transport::tcp, false),
+      (std::vector<Listener>{{Transport::tcp, {0, 30080}, 1000, 4711}}));
   const std::string tcp6 =
       "  sl  local_address                         remote_address                        st\n"
       "   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0\n"
@@ -51,7 +58,10 @@ TEST(Listeners, of_this_process_are_among_them) {
     Fd socket = MUST(listen_on(transport, {kLoopback, 0}));
     Endpoint4 at = MUST(bound_to(socket));
     std::vector<Listener> all = MUST(listeners());
-    EXPECT_EQ(std::count(all.begin(), all.end(), Listener{transport, at}), 1);
+    const uint64_t inode = MUST(stat(socket)).st_ino;
+    EXPECT_EQ(std::count(all.begin(), all.end(), Listener{transport, at, ::geteuid(), inode}), 1);
+    auto cgroups = cgroups_of_listeners();
+    EXPECT_TRUE(!cgroups || cgroups->empty() || cgroups->contains(inode)) << "older kernels do not say";
   }
 }
 
