@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <string_view>
 #include <type_traits>
 
@@ -91,14 +92,18 @@ class View {
   View() = default;
   explicit View(const json::value& value) : object_(value.if_object()), value_(&value) {}
   explicit View(const json::value* value) : View(value ? *value : detail::kAbsent) {}  // null: absent
-  explicit View(const json::object& object) : object_(&object), value_(nullptr) {}     // has no raw()
+  explicit View(const json::object& object) : object_(&object), value_(nullptr) {}     // has no raw() and no pointer()
   explicit View(const Object& object) : View(json_of(object)) {}
   explicit View(const json::value&&) = delete;  // a temporary would be gone before the view is read
   explicit View(const json::object&&) = delete;
   explicit operator bool() const { return object_; }  // present
-  const json::value& raw() const { return *value_; }  // null if absent
+  const json::value& raw() const {                    // null if absent
+    if (!value_) [[unlikely]]
+      bug("View::raw", "the view is of a json::object, which is no json::value", std::source_location::current());
+    return *value_;
+  }
   // The same as a pointer, for a value that is to be copied only if it is there. Null if absent.
-  const json::value* pointer() const { return value_->is_null() ? nullptr : value_; }
+  const json::value* pointer() const { return raw().is_null() ? nullptr : value_; }
   const json::object& members() const {  // empty if absent
     static const json::object empty;
     return object_ ? *object_ : empty;

@@ -93,6 +93,13 @@ TEST(View, reads_a_part_that_is_being_written) {
   EXPECT_EQ(view::JobStatus(status).succeeded(), 4);
 }
 
+TEST(View, of_an_object_is_no_value) {
+  const json::object status = parsed(R"({"uncountedTerminatedPods":{"failed":["x"]}})").get_object();
+  EXPECT_EQ(view::JobStatus(status).uncounted_terminated_pods().raw().get_object().size(), 1u) << "its parts are";
+  EXPECT_DEATH((void)view::JobStatus(status).raw(), "bug: .*View::raw");
+  EXPECT_DEATH((void)view::JobStatus(status).pointer(), "bug: .*View::raw");
+}
+
 // What does not compile: a name that the schema does not have, and a view of a value that is gone before it is read.
 template <typename T>
 concept HasNodeName = requires(T spec) {
