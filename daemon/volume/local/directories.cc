@@ -28,13 +28,20 @@ bool is_on_server(std::string_view type) {
   return std::ranges::find(kTypes, type) != std::end(kTypes);
 }
 
-// Types of file systems that are a program's: it may show directories of another one (mergerfs, bindfs). "fuseblk" has a disk of
-// its own.
+// Types of file systems that are a program's, most of them with another machine behind it. It may not answer. "fuseblk" has a
+// disk of its own.
 bool is_of_program(std::string_view type) { return type == "fuse" || type.starts_with("fuse."); }
+
+// Those that show directories of this machine at another path.
+bool is_view(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"fuse.bindfs",       "fuse.mergerfs",  "fuse.mhddfs",        "fuse.unionfs",
+                                         "fuse.unionfs-fuse", "fuse.overlayfs", "fuse.fuse-overlayfs"};
+  return std::ranges::find(kTypes, type) != std::end(kTypes);
+}
 
 // Whether files of two file systems may be the same files nevertheless.
 bool may_show_same(const sys::PlaceInDevice& one, const sys::PlaceInDevice& other) {
-  return is_of_program(one.type) || is_of_program(other.type) || (is_on_server(one.type) && is_on_server(other.type));
+  return is_view(one.type) || is_view(other.type) || (is_on_server(one.type) && is_on_server(other.type));
 }
 
 bool is_within(const std::string& path, const std::string& directory) {
@@ -208,8 +215,8 @@ Result<bool> DiskDirectories::holds(const std::string& path, const std::string& 
   Fd volume = TRY(std::move(there));
   sys::PlaceInDevice ours = TRY(sys::place_in_device(volume));
   sys::MountAround around_it = TRY(sys::mount_around(place));
-  if (around_it.device != ours.device && is_on_server(around_it.type) && !may_show_same({"", around_it.type, ""}, ours))
-    return false;
+  bool may_hang = is_on_server(around_it.type) || is_of_program(around_it.type);
+  if (around_it.device != ours.device && may_hang && !may_show_same({"", around_it.type, ""}, ours)) return false;
   if (!answers(place)) return Error(Code::timeout, place + " does not answer: its disk or its server may be away");
   auto found = sys::open(place, O_PATH);
   if (!found && is_nowhere(found.error())) return false;

@@ -56,9 +56,10 @@ class Directories {
   // clear(); errors of the file system.
   virtual Result<void> set_aside(const std::string& path) = 0;
   // Whether the place is the volume's directory or is in it, by whatever path: links, "..", bind mounts of the directory or of a
-  // part of it. A place on a file server is not, unless the volumes are on one. `answers`: returns whether the place can be
-  // looked at now; asked before it is opened. Blocks for the disk of the volume. Errors: timeout if the place does not answer;
-  // unavailable if a program or a server may show the volume there (FUSE); the place cannot be looked at.
+  // part of it. A place on a file server is not, unless the volumes are on one, nor one of a FUSE program that does not show
+  // this machine's directories (sshfs). `answers`: returns whether the place can be looked at now; asked before it is opened.
+  // Blocks for the disk of the volume. Errors: timeout if the place does not answer; unavailable if a program or a server may
+  // show the volume there (bindfs, mergerfs); the place cannot be looked at.
   using Answers = std::function<bool(const std::string& place)>;
   virtual Result<bool> holds(const std::string& path, const std::string& place, const Answers& answers) const = 0;
   // Enforces the volume's size again if somebody has changed its project (project_numbers.h). nullopt: its size is not enforced.

@@ -361,7 +361,7 @@ TEST_F(DirectoriesTest, what_a_program_shows_may_be_the_volume) {
     const std::string root = directory + "/volumes", shown = directory + "/shown", path = root + "/shop_data_1";
     for (const std::string& each : {path, shown}) fs::create_directories(each);
     const std::string options = "fd=" + std::to_string(program->get()) + ",rootmode=40000,user_id=0,group_id=0";
-    if (::mount("view", shown.c_str(), "fuse.view", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
+    if (::mount("view", shown.c_str(), "fuse.bindfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
       GTEST_SKIP() << "this machine has no FUSE";
     DiskDirectories directories({root}, no_volumes, expected());
     auto held = directories.holds(path, shown, answers);
@@ -370,6 +370,20 @@ TEST_F(DirectoriesTest, what_a_program_shows_may_be_the_volume) {
     EXPECT_TRUE(held.error().text().starts_with(shown + " is on a file system of the type fuse")) << held.error().text();
     EXPECT_TRUE(MUST(directories.holds(path, path, answers))) << "the others are told";
     EXPECT_FALSE(MUST(directories.holds(path, directory, answers)));
+  });
+}
+
+TEST_F(DirectoriesTest, what_a_program_has_from_elsewhere_is_not_the_volume_and_is_not_asked) {
+  with_mounts([&] {
+    auto program = sys::open("/dev/fuse", O_RDWR);  // it answers nothing
+    if (!program) GTEST_SKIP() << "this machine has no FUSE";
+    const std::string root = directory + "/volumes", remote = directory + "/remote", path = root + "/shop_data_1";
+    for (const std::string& each : {path, remote}) fs::create_directories(each);
+    const std::string options = "fd=" + std::to_string(program->get()) + ",rootmode=40000,user_id=0,group_id=0";
+    if (::mount("me@host:/", remote.c_str(), "fuse.sshfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
+      GTEST_SKIP() << "this machine has no FUSE";
+    DiskDirectories directories({root}, no_volumes, expected());
+    EXPECT_FALSE(MUST(directories.holds(path, remote + "/data", [](const std::string&) { return false; })));
   });
 }
 
