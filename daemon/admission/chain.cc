@@ -2,14 +2,15 @@
 // See chain.h.
 #include "daemon/admission/chain.h"
 
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 
 namespace coracle::admission {
 
 std::string_view name_of(const Request& request) {
   std::string_view name = request.key.name;
-  if (name.empty() && request.object) name = get_string(*request.object, "metadata.name");
-  if (name.empty() && request.object) name = get_string(*request.object, "metadata.generateName");
+  if (name.empty() && request.object) name = metadata_of(*request.object).name();
+  if (name.empty() && request.object) name = metadata_of(*request.object).generate_name();
   return name;
 }
 

@@ -3,6 +3,7 @@
 // plugin/pkg/admission/network/defaultingressclass.
 #include "daemon/admission/plugin.h"
 #include "store/object/default_object.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
@@ -13,13 +14,11 @@ class DefaultIngressClass : public Plugin {
 
   Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kIngress)) return {};
-    json::value& ingress = *request.object;
-    const json::value* named = find(ingress, "spec.ingressClassName");
-    bool has_class =
-        (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
-    if (has_class) return {};
+    view::Ingress ingress(*request.object);
+    if (ingress.spec().has_ingress_class_name() || ingress.metadata().annotations().contains("kubernetes.io/ingress.class"))
+      return {};
     if (ObjectPtr found = default_object(cluster.list(kIngressClass), kDefaultIngressClass))
-      make(ingress, "spec.ingressClassName") = found->name();
+      make(*request.object, "spec.ingressClassName") = found->name();
     return {};
   }
 };

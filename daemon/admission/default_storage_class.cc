@@ -3,6 +3,7 @@
 // Kubernetes plugin/pkg/admission/storage/storageclass/setdefault.
 #include "daemon/admission/plugin.h"
 #include "store/object/default_object.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
@@ -13,13 +14,12 @@ class DefaultStorageClass : public Plugin {
 
   Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPersistentVolumeClaim)) return {};
-    json::value& claim = *request.object;
-    const json::value* named = find(claim, "spec.storageClassName");
-    bool has_class = (named && !named->is_null()) ||
-                     get_object(claim, "metadata.annotations").contains("volume.beta.kubernetes.io/storage-class");
+    view::PersistentVolumeClaim claim(*request.object);
+    bool has_class = claim.spec().has_storage_class_name() ||
+                     claim.metadata().annotations().contains("volume.beta.kubernetes.io/storage-class");
     if (has_class) return {};
     ObjectPtr found = default_object(cluster.list(kStorageClass), kDefaultStorageClass);
-    if (found) make(claim, "spec.storageClassName") = found->name();
+    if (found) make(*request.object, "spec.storageClassName") = found->name();
     return {};
   }
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DefaultTolerationSeconds: pods tolerate a node that is not ready or unreachable for five minutes, unless they set a time.
 // Source: Kubernetes plugin/pkg/admission/defaulttolerationseconds.
-#include <algorithm>
-
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 
@@ -11,11 +9,12 @@ namespace {
 
 constexpr int kSeconds = 300;
 
-bool tolerates(const json::array& tolerations, std::string_view taint) {
-  return std::any_of(tolerations.begin(), tolerations.end(), [&](const json::value& toleration) {
-    std::string_view key = get_string(toleration, "key"), effect = get_string(toleration, "effect");
-    return (key.empty() || key == taint) && (effect.empty() || effect == "NoExecute");
-  });
+bool tolerates(view::Pod pod, std::string_view taint) {
+  for (view::Toleration toleration : pod.spec().tolerations()) {
+    std::string_view key = toleration.key(), effect = toleration.effect();
+    if ((key.empty() || key == taint) && (effect.empty() || effect == "NoExecute")) return true;
+  }
+  return false;
 }
 
 class DefaultTolerationSeconds : public Plugin {
@@ -25,7 +24,7 @@ class DefaultTolerationSeconds : public Plugin {
   Result<void> admit(Request& request, const ClusterState&) const override {
     if (!(request.kind == kPod) || !request.subresource.empty() || request.operation == Operation::remove) return {};
     for (std::string_view taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
-      if (tolerates(get_array(*request.object, "spec.tolerations"), taint)) continue;
+      if (tolerates(view::Pod(*request.object), taint)) continue;
       json::object& toleration = array_at(*request.object, "spec.tolerations").emplace_back(json::object_kind).emplace_object();
       toleration.reserve(4);
       toleration["key"] = taint, toleration["operator"] = "Exists", toleration["effect"] = "NoExecute";

@@ -5,15 +5,14 @@
 
 #include "daemon/admission/plugin.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
 
 std::set<std::string_view> external_ips(const json::value& service) {
-  std::set<std::string_view> out;
-  for (const json::value& address : get_array(service, "spec.externalIPs"))
-    if (address.is_string()) out.insert(address.get_string());
-  return out;
+  auto all = view::Service(service).spec().external_ips();
+  return {all.begin(), all.end()};
 }
 
 class DenyServiceExternalIPs : public Plugin {

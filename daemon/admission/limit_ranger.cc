@@ -25,12 +25,12 @@ bool concerns(const Request& request) {
 
 // ---- defaults ----
 
-// The range's defaults for containers: `field` is "default" (limits) or "defaultRequest".
-Amounts defaults_of(const json::value& range, std::string_view field) {
+// The range's defaults for containers: `field` is `default` (limits) or `defaultRequest`.
+Amounts defaults_of(view::LimitRange range, const json::object& (view::LimitRangeItem::*field)() const) {
   Amounts out;
-  for (const json::value& limit : get_array(range, "spec.limits"))
-    if (get_string(limit, "type") == "Container")
-      for (auto& [name, amount] : quota::amounts_of(get_object(limit, field))) out[name] = amount;
+  for (view::LimitRangeItem limit : range.spec().limits())
+    if (limit.type() == "Container")
+      for (auto& [name, amount] : quota::amounts_of((limit.*field)())) out[name] = amount;
   return out;
 }
 
@@ -48,8 +48,9 @@ std::vector<std::string> fill(json::value& container, std::string_view list, con
   return set;
 }
 
-void give_defaults(json::value& pod, const json::value& range) {
-  Amounts limits = defaults_of(range, "default"), requests = defaults_of(range, "defaultRequest");
+void give_defaults(json::value& pod, view::LimitRange range) {
+  Amounts limits = defaults_of(range, &view::LimitRangeItem::default_),
+          requests = defaults_of(range, &view::LimitRangeItem::default_request);
   std::vector<std::string> told;
   for (auto [list, called] : {std::pair("spec.containers", "container"), std::pair("spec.initContainers", "init container")}) {
     json::value* containers = const_cast<json::value*>(find(pod, list));
@@ -57,7 +58,7 @@ void give_defaults(json::value& pod, const json::value& range) {
     for (json::value& container : containers->get_array()) {
       if (!container.is_object()) continue;
       std::vector<std::string> limited = fill(container, "limits", limits), requested = fill(container, "requests", requests);
-      std::string name = " for " + std::string(called) + " " + std::string(get_string(container, "name"));
+      std::string name = " for " + std::string(called) + " " + std::string(view::Container(container).name());
       if (!requested.empty()) told.push_back(join(requested, ", ") + " request" + name);
       if (!limited.empty()) told.push_back(join(limited, ", ") + " limit" + name);
     }
@@ -89,22 +90,22 @@ struct Asked {  // requests and limits of a container, pod or claim: now and, on
 
 class Bounds {
  public:
-  Bounds(const json::value& limit, const Asked& asked, std::vector<std::string>& findings)
-      : limit_(limit), type_(get_string(limit, "type")), asked_(asked), findings_(findings) {}
+  Bounds(view::LimitRangeItem limit, const Asked& asked, std::vector<std::string>& findings)
+      : limit_(limit), type_(limit.type()), asked_(asked), findings_(findings) {}
 
   void check(bool with_limits) {
-    each("min", [&](const std::string& name, const Quantity& bound) { check_min(name, bound); });
-    each("max", [&](const std::string& name, const Quantity& bound) {
+    each(limit_.min(), [&](const std::string& name, const Quantity& bound) { check_min(name, bound); });
+    each(limit_.max(), [&](const std::string& name, const Quantity& bound) {
       with_limits ? check_max(name, bound) : check_max_request(name, bound);
     });
     if (with_limits)
-      each("maxLimitRequestRatio", [&](const std::string& name, const Quantity& bound) { check_ratio(name, bound); });
+      each(limit_.max_limit_request_ratio(), [&](const std::string& name, const Quantity& bound) { check_ratio(name, bound); });
   }
 
  private:
   template <typename F>
-  void each(std::string_view field, F f) {
-    for (const auto& [name, bound] : quota::amounts_of(get_object(limit_, field)))
+  void each(const json::object& bounds, F f) {
+    for (const auto& [name, bound] : quota::amounts_of(bounds))
       if (!asked_.unchanged(name)) f(name, bound);
   }
   void say(std::string text) { findings_.push_back(std::move(text)); }
@@ -138,46 +139,43 @@ class Bounds {
     if (ratio * 1000 > double(bound.milli_value())) say(text + ", but provided ratio is " + std::to_string(ratio));
   }
 
-  const json::value& limit_;
+  view::LimitRangeItem limit_;
   std::string type_;
   const Asked& asked_;
   std::vector<std::string>& findings_;
 };
 
-const json::value* named(const json::array& containers, std::string_view name) {
-  for (const json::value& container : containers)
-    if (get_string(container, "name") == name) return &container;
-  return nullptr;
+view::Container named(view::Range<view::Container> containers, std::string_view name) {
+  for (view::Container container : containers)
+    if (container.name() == name) return container;
+  return {};
 }
 
-void check_containers(const json::value& limit, const json::value& pod, const json::value* old,
-                      std::vector<std::string>& findings) {
-  for (std::string_view list : {"spec.containers", "spec.initContainers"})
-    for (const json::value& container : get_array(pod, list)) {
-      Asked asked{quota::amounts_of(get_object(container, "resources.requests")),
-                  quota::amounts_of(get_object(container, "resources.limits")),
-                  {},
-                  {}};
-      if (const json::value* before = old ? named(get_array(*old, list), get_string(container, "name")) : nullptr) {
+void check_containers(view::LimitRangeItem limit, view::PodSpec pod, view::PodSpec old, std::vector<std::string>& findings) {
+  for (auto list : {&view::PodSpec::containers, &view::PodSpec::init_containers})
+    for (view::Container container : (pod.*list)()) {
+      Asked asked{quota::amounts_of(container.resources().requests()), quota::amounts_of(container.resources().limits()), {}, {}};
+      if (view::Container before = named((old.*list)(), container.name())) {
         asked.is_change = true;
-        asked.old_requests = quota::amounts_of(get_object(*before, "resources.requests"));
-        asked.old_limits = quota::amounts_of(get_object(*before, "resources.limits"));
+        asked.old_requests = quota::amounts_of(before.resources().requests());
+        asked.old_limits = quota::amounts_of(before.resources().limits());
       }
       Bounds(limit, asked, findings).check(true);
     }
 }
 
-void check_pod(const json::value& limit, const json::value& pod, const json::value* old, std::vector<std::string>& findings) {
-  Asked asked{quota::pod_requests(view::Pod(pod), false), quota::pod_limits(view::Pod(pod), false), {}, {}};
+void check_pod(view::LimitRangeItem limit, view::Pod pod, view::Pod old, std::vector<std::string>& findings) {
+  Asked asked{quota::pod_requests(pod, false), quota::pod_limits(pod, false), {}, {}};
   if (old)
-    asked.is_change = true, asked.old_requests = quota::pod_requests(view::Pod(*old), false),
-    asked.old_limits = quota::pod_limits(view::Pod(*old), false);
+    asked.is_change = true, asked.old_requests = quota::pod_requests(old, false),
+    asked.old_limits = quota::pod_limits(old, false);
   Bounds(limit, asked, findings).check(true);
 }
 
-void check_claim(const json::value& limit, const json::value& claim, const json::value* old, std::vector<std::string>& findings) {
-  Asked asked{quota::amounts_of(get_object(claim, "spec.resources.requests")), {}, {}, {}};
-  if (old) asked.is_change = true, asked.old_requests = quota::amounts_of(get_object(*old, "spec.resources.requests"));
+void check_claim(view::LimitRangeItem limit, view::PersistentVolumeClaim claim, view::PersistentVolumeClaim old,
+                 std::vector<std::string>& findings) {
+  Asked asked{quota::amounts_of(claim.spec().resources().requests()), {}, {}, {}};
+  if (old) asked.is_change = true, asked.old_requests = quota::amounts_of(old.spec().resources().requests());
   Bounds(limit, asked, findings).check(false);
 }
 
@@ -196,7 +194,8 @@ class LimitRanger : public Plugin {
 
   Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!concerns(request) || !(request.kind == kPod)) return {};
-    for (const ObjectPtr& range : cluster.list(kLimitRange, request.key.ns)) give_defaults(*request.object, range->json());
+    for (const ObjectPtr& range : cluster.list(kLimitRange, request.key.ns))
+      give_defaults(*request.object, view::LimitRange(*range));
     return {};
   }
 
@@ -205,12 +204,13 @@ class LimitRanger : public Plugin {
     const json::value* old = request.old ? &request.old->json() : nullptr;
     for (const ObjectPtr& range : cluster.list(kLimitRange, request.key.ns)) {
       std::vector<std::string> findings;
-      for (const json::value& limit : get_array(range->json(), "spec.limits")) {
-        std::string_view type = get_string(limit, "type");
-        if (request.kind == kPod && type == "Container") check_containers(limit, *request.object, old, findings);
-        if (request.kind == kPod && type == "Pod") check_pod(limit, *request.object, old, findings);
+      for (view::LimitRangeItem limit : view::LimitRange(*range).spec().limits()) {
+        std::string_view type = limit.type();
+        if (request.kind == kPod && type == "Container")
+          check_containers(limit, view::Pod(*request.object).spec(), view::Pod(old).spec(), findings);
+        if (request.kind == kPod && type == "Pod") check_pod(limit, view::Pod(*request.object), view::Pod(old), findings);
         if (request.kind == kPersistentVolumeClaim && type == "PersistentVolumeClaim")
-          check_claim(limit, *request.object, old, findings);
+          check_claim(limit, view::PersistentVolumeClaim(*request.object), view::PersistentVolumeClaim(old), findings);
       }
       if (!findings.empty()) return refuse(request, together(findings));
     }

@@ -4,6 +4,7 @@
 #include "daemon/admission/plugin.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
@@ -22,7 +23,7 @@ class NamespaceLifecycle : public Plugin {
     if (ns.empty() || request.operation != Operation::create) return {};
     ObjectPtr found = cluster.get(kNamespace, {"", ns});
     if (!found) return not_found(kNamespace, ns);
-    if (!found->deleting() && get_string(found->json(), "status.phase") != "Terminating") return {};
+    if (!found->deleting() && view::Namespace(*found).status().phase() != "Terminating") return {};
     Error refused = refuse(request, "unable to create new content in namespace " + ns + " because it is being terminated");
     ErrorDetails details = *refused.details();
     details.causes.push_back({"NamespaceTerminating", "namespace " + ns + " is being terminated", "metadata.namespace"});

@@ -7,6 +7,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -103,15 +104,11 @@ class Restriction {  // checks one request of one node
  private:
   std::string name() const {
     if (!request_.key.name.empty() || !request_.object) return request_.key.name;
-    return std::string(get_string(*request_.object, "metadata.name"));
+    return std::string(metadata_of(*request_.object).name());
   }
   const json::value& object() const { return *request_.object; }
   const json::value& old() const { return request_.old->json(); }
-  static const json::value& part(const json::value& root, std::string_view path) {
-    static const json::value none;
-    const json::value* found = find(root, path);
-    return found ? *found : none;
-  }
+  std::string_view node_of_pod() const { return view::Pod(old()).spec().node_name(); }
   std::string unexpected(bool quotes) const {
     std::string verb = verb_of(request_.operation);
     return "unexpected operation " + (quotes ? coracle::quoted(verb) : verb);
@@ -121,66 +118,62 @@ class Restriction {  // checks one request of one node
     if (request_.operation == Operation::create) return new_pod();
     if (request_.operation == Operation::update)
       return refuse(request_, unexpected(true) + ", " + by_ + " can only create and delete mirror pods");
-    if (get_string(old(), "spec.nodeName") != node_)
-      return refuse(request_, by_ + " can only delete pods with spec.nodeName set to itself");
+    if (node_of_pod() != node_) return refuse(request_, by_ + " can only delete pods with spec.nodeName set to itself");
     return {};
   }
 
   Result<void> new_pod() const {
-    if (!is_mirror(view::Pod(object())))
+    view::Pod pod(object());
+    if (!is_mirror(pod))
       return refuse(request_, "pod does not have " + coracle::quoted(kMirrorAnnotation) + " annotation, " + by_ +
                                   " can only create mirror pods");
-    if (get_string(object(), "spec.nodeName") != node_)
-      return refuse(request_, by_ + " can only create pods with spec.nodeName set to itself");
-    TRY(owner());
-    return references();
+    if (pod.spec().node_name() != node_) return refuse(request_, by_ + " can only create pods with spec.nodeName set to itself");
+    TRY(owner(pod.metadata().owner_references()));
+    return references(pod.spec());
   }
 
-  Result<void> owner() const {
-    const json::array& owners = get_array(object(), "metadata.ownerReferences");
+  Result<void> owner(view::Range<view::OwnerReference> owners) const {
     if (owners.size() > 1) return refuse(request_, by_ + " can only create pods with a single owner reference set to itself");
-    bool ours = owners.size() == 1 && get_string(owners[0], "apiVersion") == "v1" && get_string(owners[0], "kind") == "Node" &&
-                get_string(owners[0], "name") == node_;
+    bool ours = owners.size() == 1 && owners[0].api_version() == "v1" && owners[0].kind() == "Node" && owners[0].name() == node_;
     if (!ours) return refuse(request_, by_ + " can only create pods with an owner reference set to itself");
-    if (!get_bool(owners[0], "controller"))
+    if (!owners[0].controller())
       return refuse(request_, by_ + " can only create pods with a controller owner reference set to itself");
-    if (get_bool(owners[0], "blockOwnerDeletion"))
-      return refuse(request_, by_ + " must not set blockOwnerDeletion on an owner reference");
+    if (owners[0].block_owner_deletion()) return refuse(request_, by_ + " must not set blockOwnerDeletion on an owner reference");
     ObjectPtr node = cluster_.get(kNode, {"", node_});
     if (!node) return not_found(kNode, node_);
-    std::string uid(get_string(owners[0], "uid"));
+    std::string uid(owners[0].uid());
     if (uid != node->uid()) return refuse(request_, "node " + node_ + " UID mismatch: expected " + uid + " got " + node->uid());
     return {};
   }
 
   // Objects that a node's own pods (mirror pods) may not refer to.
-  Result<void> references() const {
+  Result<void> references(view::PodSpec spec) const {
     auto cannot = [&](const char* what) { return refuse(request_, by_ + " can not create pods that reference " + what); };
-    if (!get_string(object(), "spec.serviceAccountName").empty()) return cannot("a service account");
+    if (!spec.service_account_name().empty()) return cannot("a service account");
     bool secrets = false, config_maps = false;
-    const json::value& spec = *find(object(), "spec");
     visit_secrets(spec, [&](std::string_view) { secrets = true; });
     visit_config_maps(spec, [&](std::string_view) { config_maps = true; });
     if (secrets) return cannot("secrets");
     if (config_maps) return cannot("configmaps");
-    for (const json::value& volume : get_array(spec, "volumes"))
-      for (const json::value& source : get_array(volume, "projected.sources"))
-        if (find(source, "clusterTrustBundle")) return cannot("clustertrustbundles");
-    for (const json::value& volume : get_array(spec, "volumes"))
-      if (find(volume, "persistentVolumeClaim")) return cannot("persistentvolumeclaims");
-    if (!get_array(spec, "resourceClaims").empty()) return cannot("resourceclaims");
+    for (view::Volume volume : spec.volumes())
+      for (view::VolumeProjection source : volume.projected().sources())
+        if (source.has_cluster_trust_bundle()) return cannot("clustertrustbundles");
+    for (view::Volume volume : spec.volumes())
+      if (volume.has_persistent_volume_claim()) return cannot("persistentvolumeclaims");
+    if (!spec.resource_claims().empty()) return cannot("resourceclaims");
     return {};
   }
 
   Result<void> pod_status() const {
     if (request_.operation != Operation::update) return refuse(request_, unexpected(true));
-    if (get_string(old(), "spec.nodeName") != node_)
+    if (node_of_pod() != node_)
       return refuse(request_, by_ + " can only update pod status for pods with spec.nodeName set to itself");
-    if (get_object(old(), "metadata.labels") != get_object(object(), "metadata.labels"))
+    view::Pod before(old()), now(object());
+    if (before.metadata().labels() != now.metadata().labels())
       return refuse(request_, by_ + " cannot update labels through pod status");
-    if (get_array(old(), "status.resourceClaimStatuses") != get_array(object(), "status.resourceClaimStatuses"))
+    if (before.status().resource_claim_statuses().raw() != now.status().resource_claim_statuses().raw())
       return refuse(request_, by_ + " cannot update resource claim statues");
-    if (part(old(), "status.extendedResourceClaimStatus") != part(object(), "status.extendedResourceClaimStatus"))
+    if (before.status().extended_resource_claim_status().raw() != now.status().extended_resource_claim_status().raw())
       return refuse(request_, by_ + " cannot update extended resource claim status");
     return {};
   }
@@ -189,7 +182,7 @@ class Restriction {  // checks one request of one node
     if (request_.operation != Operation::create) return refuse(request_, unexpected(false));
     ObjectPtr pod = cluster_.get(kPod, request_.key);
     if (!pod) return not_found(kPod, request_.key.name);
-    if (get_string(pod->json(), "spec.nodeName") != node_)
+    if (view::Pod(*pod).spec().node_name() != node_)
       return refuse(request_, "node " + node_ + " can only evict pods with spec.nodeName set to itself");
     return {};
   }
@@ -197,26 +190,24 @@ class Restriction {  // checks one request of one node
   Result<void> node() const {
     if (name() != node_) return refuse(request_, by_ + " is not allowed to modify node " + coracle::quoted(name()));
     static const json::object none;
+    view::Node now(request_.object), before(request_.old ? &old() : nullptr);
     if (request_.operation == Operation::create) {
-      if (find(object(), "spec.configSource"))
+      if (now.spec().has_config_source())
         return refuse(request_, by_ + " is not allowed to create pods with a non-nil configSource");
-      std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), none);
+      std::string labels = forbidden_changes(now.metadata().labels(), none);
       if (!labels.empty()) return refuse(request_, by_ + " is not allowed to set the following labels: " + labels);
-      if (!get_array(object(), "metadata.ownerReferences").empty())
-        return refuse(request_, by_ + " is not allowed to set ownerReferences");
+      if (!now.metadata().owner_references().empty()) return refuse(request_, by_ + " is not allowed to set ownerReferences");
     }
     if (request_.operation != Operation::update) return {};
-    if (find(object(), "spec.configSource") &&
-        *find(object(), "spec.configSource") !=
-            (find(old(), "spec.configSource") ? *find(old(), "spec.configSource") : json::value()))
+    if (now.spec().has_config_source() && now.spec().config_source().raw() != before.spec().config_source().raw())
       return refuse(request_, by_ + " is not allowed to update configSource to a new non-nil configSource");
-    if (get_array(object(), "spec.taints") != get_array(old(), "spec.taints"))
+    if (now.spec().taints().raw() != before.spec().taints().raw())
       return refuse(request_, by_ + " is not allowed to modify taints");
-    std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), get_object(old(), "metadata.labels"));
+    std::string labels = forbidden_changes(now.metadata().labels(), before.metadata().labels());
     if (!labels.empty()) return refuse(request_, "is not allowed to modify labels: " + labels);
     // Owner references are rejected: with a missing owner the garbage collector would delete the Node, which could then register
     // again without its taints.
-    if (get_array(object(), "metadata.ownerReferences") != get_array(old(), "metadata.ownerReferences"))
+    if (now.metadata().owner_references().raw() != before.metadata().owner_references().raw())
       return refuse(request_, by_ + " is not allowed to modify ownerReferences");
     return {};
   }
@@ -240,55 +231,53 @@ class Restriction {  // checks one request of one node
 
   Result<void> token() const {
     if (request_.operation != Operation::create || request_.subresource != "token") return {};
-    const json::value* reference = find(object(), "spec.boundObjectRef");
-    bool to_pod = reference && get_string(*reference, "apiVersion") == "v1" && get_string(*reference, "kind") == "Pod" &&
-                  !get_string(*reference, "name").empty();
+    view::TokenRequestSpec wanted = view::TokenRequest(object()).spec();
+    view::BoundObjectReference reference = wanted.bound_object_ref();
+    bool to_pod = reference.api_version() == "v1" && reference.kind() == "Pod" && !reference.name().empty();
     if (!to_pod) return refuse(request_, "node requested token not bound to a pod");
-    std::string uid(get_string(*reference, "uid")), pod_name(get_string(*reference, "name"));
+    std::string uid(reference.uid()), pod_name(reference.name());
     if (uid.empty()) return refuse(request_, "node requested token with a pod binding without a uid");
     ObjectPtr pod = cluster_.get(kPod, {request_.key.ns, pod_name});
     if (!pod) return not_found(kPod, pod_name);
     if (uid != pod->uid())
       return refuse(request_, "the UID in the bound object reference (" + uid +
                                   ") does not match the UID in record. The object might have been deleted and then recreated");
-    if (get_string(pod->json(), "spec.nodeName") != node_)
+    if (view::Pod(*pod).spec().node_name() != node_)
       return refuse(request_, "node requested token bound to a pod scheduled on a different node");
-    return audience(*pod);
+    return audience(wanted.audiences(), *pod);
   }
 
   // A node may request tokens for audiences that a pod on it needs: in a projected volume, or for a CSI driver.
-  Result<void> audience(const Object& pod) const {
-    const json::array& audiences = get_array(object(), "spec.audiences");
+  Result<void> audience(view::Range<std::string_view> audiences, const Object& pod) const {
     if (audiences.size() > 1) return refuse(request_, "node may only request 0 or 1 audiences");
-    json::value wanted = audiences.empty() ? json::value("") : audiences[0];
-    std::string asked(wanted.is_string() ? std::string_view(wanted.get_string()) : std::string_view());
-    for (const json::value& volume : get_array(pod.json(), "spec.volumes")) {
-      for (const json::value& source : get_array(volume, "projected.sources"))
-        if (find(source, "serviceAccountToken") && get_string(source, "serviceAccountToken.audience") == asked) return {};
-      const json::value driver = driver_of(pod, volume);
-      for (const json::value& request : get_array(driver, "spec.tokenRequests"))
-        if (get_string(request, "audience") == asked) return {};
+    std::string asked(audiences.empty() ? std::string_view() : audiences[0]);
+    for (view::Volume volume : view::Pod(pod).spec().volumes()) {
+      for (view::VolumeProjection source : volume.projected().sources())
+        if (source.has_service_account_token() && source.service_account_token().audience() == asked) return {};
+      ObjectPtr driver = driver_of(pod, volume);
+      if (!driver) continue;
+      for (view::StorageTokenRequest request : view::CSIDriver(*driver).spec().token_requests())
+        if (request.audience() == asked) return {};
     }
     return refuse(request_, "audience " + coracle::quoted(asked) + " not found in pod spec volume");
   }
 
   // The CSIDriver of a pod's volume; null if there is none.
-  json::value driver_of(const Object& pod, const json::value& volume) const {
-    std::string name(get_string(volume, "csi.driver")), claim(get_string(volume, "persistentVolumeClaim.claimName"));
-    if (find(volume, "ephemeral")) claim = pod.name() + "-" + std::string(get_string(volume, "name"));
+  ObjectPtr driver_of(const Object& pod, view::Volume volume) const {
+    std::string name(volume.csi().driver()), claim(volume.persistent_volume_claim().claim_name());
+    if (volume.has_ephemeral()) claim = pod.name() + "-" + std::string(volume.name());
     ObjectPtr bound = claim.empty() ? nullptr : cluster_.get(kPersistentVolumeClaim, {request_.key.ns, claim});
-    std::string volume_name(bound ? get_string(bound->json(), "spec.volumeName") : std::string_view());
+    std::string volume_name(bound ? view::PersistentVolumeClaim(*bound).spec().volume_name() : std::string_view());
     ObjectPtr persistent = volume_name.empty() ? nullptr : cluster_.get(kPersistentVolume, {"", volume_name});
-    if (persistent) name = get_string(persistent->json(), "spec.csi.driver");
-    ObjectPtr driver = name.empty() ? nullptr : cluster_.get(kCSIDrivers, {"", name});
-    return driver ? driver->json() : json::value();
+    if (persistent) name = view::PersistentVolume(*persistent).spec().csi().driver();
+    return name.empty() ? nullptr : cluster_.get(kCSIDrivers, {"", name});
   }
 
   Result<void> resource_slice() const {
     if (request_.operation == Operation::update) return {};  // its node name is immutable
     bool creates = request_.operation == Operation::create;
     const json::value& slice = creates ? object() : old();
-    if (get_string(slice, "spec.nodeName") == node_) return {};
+    if (view::ResourceSlice(slice).spec().node_name() == node_) return {};
     return refuse(request_, std::string("can only ") + (creates ? "create" : "delete") +
                                 " ResourceSlice with the same NodeName as the requesting node");
   }

@@ -8,20 +8,20 @@
 namespace coracle::admission {
 namespace {
 
-bool needs_app_armor(const json::value& spec) {
-  auto wants = [](const json::value& of) {
-    std::string_view type = get_string(of, "securityContext.appArmorProfile.type");
+bool needs_app_armor(view::PodSpec spec) {
+  auto wants = [](auto of) {  // the pod's spec or a container
+    std::string_view type = of.security_context().app_armor_profile().type();
     return !type.empty() && type != "Unconfined";
   };
   bool any = wants(spec);
-  visit_containers(spec, [&](const json::value& container, std::string_view, size_t) { any = any || wants(container); });
+  visit_containers(spec, [&](view::Container container, std::string_view, size_t) { any = any || wants(container); });
   return any;
 }
 
-bool names_a_label(const json::value& spec) {
-  auto names = [](const json::value& of) { return !get_object(of, "securityContext.seLinuxOptions").empty(); };
+bool names_a_label(view::PodSpec spec) {
+  auto names = [](auto of) { return !of.security_context().se_linux_options().members().empty(); };
   bool any = names(spec);
-  visit_containers(spec, [&](const json::value& container, std::string_view, size_t) { any = any || names(container); });
+  visit_containers(spec, [&](view::Container container, std::string_view, size_t) { any = any || names(container); });
   return any;
 }
 
@@ -34,24 +34,24 @@ class NotServed : public Plugin {
     const Kind& kind = request.kind;
     if (std::string_view warning = request.info.traits.warns; !warning.empty()) request.warn(std::string(warning));
     const json::value& object = *request.object;
-    if (kind == kApiService && find(object, "spec.service"))
+    if (kind == kApiService && view::APIService(object).spec().has_service())
       request.warn("APIServices are stored, but requests are not passed on to their services yet");
     if (kind == kIngress) ingress(request, cluster);
-    const json::value* pod = pod_of(request.info, object);
-    if (const json::value* spec = pod ? find(*pod, "spec") : nullptr) security_modules(request, *spec, cluster.settings());
+    if (view::PodSpec spec = pod_of(request.info, object).spec()) security_modules(request, spec, cluster.settings());
     return {};
   }
 
  private:
   static void ingress(const Request& request, const ClusterState& cluster) {
-    std::string name(get_string(*request.object, "spec.ingressClassName"));
-    bool old_way = get_object(*request.object, "metadata.annotations").contains("kubernetes.io/ingress.class");
+    view::Ingress ingress(*request.object);
+    std::string name(ingress.spec().ingress_class_name());
+    bool old_way = ingress.metadata().annotations().contains("kubernetes.io/ingress.class");
     if (old_way || (!name.empty() && cluster.get(kIngressClass, {"", name}))) return;  // a controller was installed for it
     request.warn("Ingresses are stored, but nothing here serves them by itself" +
                  (name.empty() ? std::string() : ": there is no IngressClass " + quoted(name)));
   }
 
-  static void security_modules(const Request& request, const json::value& spec, const Settings& settings) {
+  static void security_modules(const Request& request, view::PodSpec spec, const Settings& settings) {
     if (!settings.has_app_armor && needs_app_armor(spec))
       request.warn("this machine's kernel has no AppArmor: pods that ask for a profile do not run");
     // Such pods run, as on every node without SELinux.

@@ -5,27 +5,26 @@
 namespace coracle::admission {
 namespace {
 
-void visit_environment(const json::value& spec, std::string_view from, std::string_view key, const VisitName& visit) {
-  visit_containers(spec, [&](const json::value& container, std::string_view, size_t) {
-    for (const json::value& source : get_array(container, "envFrom"))
-      if (auto name = get_string(source, std::string(from) + ".name"); !name.empty()) visit(name);
-    for (const json::value& variable : get_array(container, "env"))
-      if (auto name = get_string(variable, "valueFrom." + std::string(key) + ".name"); !name.empty()) visit(name);
-  });
+void visit_if_named(std::string_view name, const VisitName& visit) {
+  if (!name.empty()) visit(name);
 }
 
-// Volumes of unsupported kinds refer to secrets by secretRef.name, or by a field of their own.
-constexpr std::string_view kSecretPaths[] = {
-    "secret.secretName",         "azureFile.secretName",         "cephfs.secretRef.name",  "cinder.secretRef.name",
-    "flexVolume.secretRef.name", "rbd.secretRef.name",           "scaleIO.secretRef.name", "iscsi.secretRef.name",
-    "storageos.secretRef.name",  "csi.nodePublishSecretRef.name"};
+// Volumes of unsupported kinds refer to secrets too.
+void visit_secrets_of(view::Volume volume, const VisitName& visit) {
+  for (std::string_view name :
+       {volume.secret().secret_name(), volume.azure_file().secret_name(), volume.cephfs().secret_ref().name(),
+        volume.cinder().secret_ref().name(), volume.flex_volume().secret_ref().name(), volume.rbd().secret_ref().name(),
+        volume.scale_io().secret_ref().name(), volume.iscsi().secret_ref().name(), volume.storageos().secret_ref().name(),
+        volume.csi().node_publish_secret_ref().name()})
+    visit_if_named(name, visit);
+}
 
 }  // namespace
 
-const json::value* pod_of(const schema::KindInfo& info, const json::value& object) {
+view::PodTemplateSpec pod_of(const schema::KindInfo& info, const json::value& object) {
   std::string_view path = info.traits.pod_template;
-  if (path.empty()) return nullptr;
-  return path == "." ? &object : find(object, path);
+  if (path.empty()) return {};
+  return view::PodTemplateSpec(path == "." ? &object : find(object, path));
 }
 
 json::array& array_at(json::value& root, std::string_view dotted) {
@@ -34,31 +33,35 @@ json::array& array_at(json::value& root, std::string_view dotted) {
   return list.get_array();
 }
 
-void visit_containers(const json::value& spec, const VisitContainer& visit) {
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    const json::array& containers = get_array(spec, list);
-    for (size_t i = 0; i < containers.size(); ++i) visit(containers[i], list, i);
+void visit_containers(view::PodSpec spec, const VisitContainer& visit) {
+  auto all = [&](const json::array& containers, std::string_view list) {
+    for (size_t i = 0; i < containers.size(); ++i) visit(view::Container(containers[i]), list, i);
+  };
+  all(spec.init_containers().raw(), "initContainers");
+  all(spec.containers().raw(), "containers");
+  all(spec.ephemeral_containers().raw(), "ephemeralContainers");
+}
+
+void visit_secrets(view::PodSpec spec, const VisitName& visit) {
+  for (view::LocalObjectReference reference : spec.image_pull_secrets()) visit_if_named(reference.name(), visit);
+  visit_containers(spec, [&](view::Container container, std::string_view, size_t) {
+    for (view::EnvFromSource source : container.env_from()) visit_if_named(source.secret_ref().name(), visit);
+    for (view::EnvVar variable : container.env()) visit_if_named(variable.value_from().secret_key_ref().name(), visit);
+  });
+  for (view::Volume volume : spec.volumes()) {
+    visit_secrets_of(volume, visit);
+    for (view::VolumeProjection source : volume.projected().sources()) visit_if_named(source.secret().name(), visit);
   }
 }
 
-void visit_secrets(const json::value& spec, const VisitName& visit) {
-  for (const json::value& reference : get_array(spec, "imagePullSecrets"))
-    if (auto name = get_string(reference, "name"); !name.empty()) visit(name);
-  visit_environment(spec, "secretRef", "secretKeyRef", visit);
-  for (const json::value& volume : get_array(spec, "volumes")) {
-    for (std::string_view path : kSecretPaths)
-      if (auto name = get_string(volume, path); !name.empty()) visit(name);
-    for (const json::value& source : get_array(volume, "projected.sources"))
-      if (auto name = get_string(source, "secret.name"); !name.empty()) visit(name);
-  }
-}
-
-void visit_config_maps(const json::value& spec, const VisitName& visit) {
-  visit_environment(spec, "configMapRef", "configMapKeyRef", visit);
-  for (const json::value& volume : get_array(spec, "volumes")) {
-    if (auto name = get_string(volume, "configMap.name"); !name.empty()) visit(name);
-    for (const json::value& source : get_array(volume, "projected.sources"))
-      if (auto name = get_string(source, "configMap.name"); !name.empty()) visit(name);
+void visit_config_maps(view::PodSpec spec, const VisitName& visit) {
+  visit_containers(spec, [&](view::Container container, std::string_view, size_t) {
+    for (view::EnvFromSource source : container.env_from()) visit_if_named(source.config_map_ref().name(), visit);
+    for (view::EnvVar variable : container.env()) visit_if_named(variable.value_from().config_map_key_ref().name(), visit);
+  });
+  for (view::Volume volume : spec.volumes()) {
+    visit_if_named(volume.config_map().name(), visit);
+    for (view::VolumeProjection source : volume.projected().sources()) visit_if_named(source.config_map().name(), visit);
   }
 }
 

@@ -13,17 +13,17 @@ namespace coracle::admission {
 
 json::array& array_at(json::value& root, std::string_view dotted);  // created if absent
 
-// The object itself if it is a pod, else its pod template; null if it has none.
-const json::value* pod_of(const schema::KindInfo& info, const json::value& object);
+// The object itself if it is a pod, else its pod template; absent if it has none.
+view::PodTemplateSpec pod_of(const schema::KindInfo& info, const json::value& object);
 
 // Visits the containers of a pod's spec. `list`: "initContainers", "containers", "ephemeralContainers", in this order; `index`:
-// in that list.
-using VisitContainer = std::function<void(const json::value& container, std::string_view list, size_t index)>;
-void visit_containers(const json::value& spec, const VisitContainer& visit);
+// in that list. An ephemeral container has the fields of a container.
+using VisitContainer = std::function<void(view::Container container, std::string_view list, size_t index)>;
+void visit_containers(view::PodSpec spec, const VisitContainer& visit);
 
 // Visits every name of a Secret or of a ConfigMap in the pod's spec.
 using VisitName = std::function<void(std::string_view name)>;
-void visit_secrets(const json::value& spec, const VisitName& visit);
-void visit_config_maps(const json::value& spec, const VisitName& visit);
+void visit_secrets(view::PodSpec spec, const VisitName& visit);
+void visit_config_maps(view::PodSpec spec, const VisitName& visit);
 
 }  // namespace coracle::admission

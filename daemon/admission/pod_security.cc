@@ -9,6 +9,7 @@
 #include "daemon/admission/pod.h"
 #include "daemon/admission/pod_security_policy.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -20,46 +21,38 @@ constexpr std::string_view kAuditViolations = "pod-security.kubernetes.io/audit-
 constexpr std::string_view kAuditError = "pod-security.kubernetes.io/error";
 constexpr size_t kPodsMax = 3000;  // pods of a namespace that are checked when its level is raised
 
-const json::value& part(const json::value& root, std::string_view name) {
-  static const json::value empty = json::object();
-  const json::value* found = find(root, name);
-  return found ? *found : empty;
-}
-
 // Whether an update changes images or containers: other mutable fields do not matter here.
-bool significant(const json::value& pod, const json::value& old) {
-  for (const char* list : {"spec.containers", "spec.initContainers"}) {
-    const json::array &now = get_array(pod, list), &before = get_array(old, list);
+bool significant(view::PodSpec pod, view::PodSpec old) {
+  for (auto list : {&view::PodSpec::containers, &view::PodSpec::init_containers}) {
+    auto now = (pod.*list)(), before = (old.*list)();
     if (now.size() != before.size()) return true;
     for (size_t i = 0; i < now.size(); i++)
-      if (get_string(now[i], "image") != get_string(before[i], "image")) return true;
+      if (now[i].image() != before[i].image()) return true;
   }
   std::set<std::pair<std::string_view, std::string_view>> known;  // name and image
-  for (const json::value& before : get_array(old, "spec.ephemeralContainers"))
-    known.emplace(get_string(before, "name"), get_string(before, "image"));
-  for (const json::value& container : get_array(pod, "spec.ephemeralContainers"))
-    if (!known.contains({get_string(container, "name"), get_string(container, "image")})) return true;
+  for (view::EphemeralContainer before : old.ephemeral_containers()) known.emplace(before.name(), before.image());
+  for (view::EphemeralContainer container : pod.ephemeral_containers())
+    if (!known.contains({container.name(), container.image()})) return true;
   return false;
 }
 
-Result<void> evaluate(const Request& request, const SecurityPolicy& policy, const json::value& metadata, const json::value& spec,
-                      bool enforce) {
+Result<void> evaluate(const Request& request, const SecurityPolicy& policy, view::PodTemplateSpec pod, bool enforce) {
   if (!policy.errors.empty()) {
     std::vector<std::string> parts;
     for (const Cause& cause : policy.errors) parts.push_back(cause.field + ": " + cause.message);
     request.annotate(std::string(kAuditError),
                      "Failed to parse policy: " + (parts.size() == 1 ? parts[0] : "[" + join(parts, ", ") + "]"));
   }
-  auto audited = violations(policy.audit, metadata, spec);
+  auto audited = violations(policy.audit, pod.metadata(), pod.spec());
   if (!audited.empty())
     request.annotate(std::string(kAuditViolations),
                      "would violate PodSecurity " + quoted(policy.audit.text()) + ": " + details(audited));
   if (enforce) {
     request.annotate(std::string(kEnforcedPolicy), policy.enforce.text());
-    auto found = violations(policy.enforce, metadata, spec);
+    auto found = violations(policy.enforce, pod.metadata(), pod.spec());
     if (!found.empty()) return refuse(request, "violates PodSecurity " + quoted(policy.enforce.text()) + ": " + details(found));
   }
-  auto warned = violations(policy.warn, metadata, spec);
+  auto warned = violations(policy.warn, pod.metadata(), pod.spec());
   if (!warned.empty()) request.warn("would violate PodSecurity " + quoted(policy.warn.text()) + ": " + details(warned));
   return {};
 }
@@ -83,7 +76,7 @@ void warn_of_pods(const Request& request, const ClusterState& cluster, const std
   size_t total = first.size();
   first.resize(std::min(total, kPodsMax));
   for (const ObjectPtr& pod : first) {
-    auto violated = violations(enforce, part(pod->json(), "metadata"), part(pod->json(), "spec"));
+    auto violated = violations(enforce, view::Pod(*pod).metadata(), view::Pod(*pod).spec());
     if (violated.empty()) continue;
     Seen& seen = found[reasons(violated)];
     if (seen.count++ == 0 || pod->name() < seen.first) seen.first = pod->name();
@@ -105,14 +98,14 @@ void warn_of_pods(const Request& request, const ClusterState& cluster, const std
 }
 
 Result<void> check_namespace(const Request& request, const ClusterState& cluster) {
-  const json::value& object = *request.object;
-  std::string name(get_string(object, "metadata.name"));
-  SecurityPolicy policy = policy_of(get_object(object, "metadata.labels"));
+  view::ObjectMeta metadata = metadata_of(*request.object);
+  std::string name(metadata.name());
+  SecurityPolicy policy = policy_of(metadata.labels());
   if (request.operation == Operation::create) {
     if (!policy.errors.empty()) return invalid(kNamespace, name, std::move(policy.errors));
     return {};
   }
-  SecurityPolicy before = policy_of(get_object(request.old->json(), "metadata.labels"));
+  SecurityPolicy before = policy_of(metadata_of(*request.old).labels());
   if (!policy.errors.empty() && policy.errors != before.errors) return invalid(kNamespace, name, std::move(policy.errors));
   bool stricter = policy.enforce.level > before.enforce.level || policy.enforce.minor != before.enforce.minor;
   if (policy.enforce == before.enforce || policy.enforce.level == SecurityLevel::privileged || !stricter) return {};
@@ -142,21 +135,21 @@ class PodSecurity : public Plugin {
       request.annotate(std::string(kEnforcedPolicy), policy.enforce.text());
       return {};
     }
-    const json::value& pod = *request.object;
-    if (request.old && !significant(pod, request.old->json())) return {};
-    return evaluate(request, policy, part(pod, "metadata"), part(pod, "spec"), true);
+    view::PodTemplateSpec pod = pod_of(request.info, *request.object);
+    if (request.old && !significant(pod.spec(), view::Pod(*request.old).spec())) return {};
+    return evaluate(request, policy, pod, true);
   }
 
   static Result<void> check_workload(const Request& request, const ClusterState& cluster) {
     if (!request.subresource.empty()) return {};
-    const json::value* pod = pod_of(request.info, *request.object);
+    view::PodTemplateSpec pod = pod_of(request.info, *request.object);
     ObjectPtr ns = pod ? cluster.get(kNamespace, {"", request.key.ns}) : nullptr;
     if (!ns) return {};
     SecurityPolicy policy = policy_of(ns->labels());
     bool quiet = policy.errors.empty() && policy.warn.level == SecurityLevel::privileged &&
                  policy.audit.level == SecurityLevel::privileged;
     if (quiet) return {};
-    return evaluate(request, policy, part(*pod, "metadata"), part(*pod, "spec"), false);
+    return evaluate(request, policy, pod, false);
   }
 };
 

@@ -25,45 +25,37 @@ std::string listed(const Sorted& words) { return listed(Words(words.begin(), wor
 std::string plain(const Sorted& words) { return join(Words(words.begin(), words.end()), ", "); }
 const char* plural(size_t count, const char* one, const char* many) { return count == 1 ? one : many; }
 
-std::string name_of(const json::value& container) { return std::string(get_string(container, "name")); }
-
-void each(const CheckedPod& pod, const std::function<void(const json::value& container)>& look) {
-  visit_containers(pod.spec, [&](const json::value& container, std::string_view, size_t) { look(container); });
+void each(const CheckedPod& pod, const std::function<void(view::Container container)>& look) {
+  visit_containers(pod.spec, [&](view::Container container, std::string_view, size_t) { look(container); });
 }
 
 // container "a" · containers "a", "b"
 std::string containers(const Words& names) { return plural(names.size(), "container ", "containers ") + listed(names); }
 
-Words those(const CheckedPod& pod, const std::function<bool(const json::value& container)>& bad) {
+Words those(const CheckedPod& pod, const std::function<bool(view::Container container)>& bad) {
   Words names;
-  each(pod, [&](const json::value& container) {
-    if (bad(container)) names.push_back(name_of(container));
+  each(pod, [&](view::Container container) {
+    if (bad(container)) names.emplace_back(container.name());
   });
   return names;
 }
 
-std::optional<bool> said(const json::value& root, std::string_view path) {
-  const json::value* value = find(root, path);
-  return value && value->is_bool() ? std::optional(value->get_bool()) : std::nullopt;
-}
+bool is_windows(const CheckedPod& pod) { return pod.spec.os().name() == "windows"; }
+bool has_own_users(const CheckedPod& pod) { return !pod.spec.host_users_or(true); }
 
-bool is_windows(const CheckedPod& pod) { return get_string(pod.spec, "os.name") == "windows"; }
-bool has_own_users(const CheckedPod& pod) { return said(pod.spec, "hostUsers") == false; }
-
-// The pod itself and the containers whose value at `path` (below securityContext) is forbidden.
+// The pod itself and the containers that have a profile of a forbidden type. `profile_of`: the profile in a security context.
 struct Setters {
   Words who;
   Sorted values;
 };
-Setters bad_values(const CheckedPod& pod, std::string_view path, const std::function<bool(std::string_view)>& good) {
+template <typename F>
+Setters bad_profiles(const CheckedPod& pod, F profile_of) {
   Setters out;
-  std::string full = "securityContext." + std::string(path), holder = full.substr(0, full.rfind('.'));
-  auto bad = [&](const json::value& of) {
-    if (!find(of, holder)) return false;
-    std::string_view value = get_string(of, full);
-    if (good(value)) return false;
-    out.values.emplace(value);
-    return true;
+  auto bad = [&](auto of) {  // the pod's spec or a container
+    auto profile = profile_of(of.security_context());
+    bool good = !profile || profile.type() == "RuntimeDefault" || profile.type() == "Localhost";
+    if (!good) out.values.emplace(profile.type());
+    return !good;
   };
   bool of_pod = bad(pod.spec);
   Words names = those(pod, bad);
@@ -71,8 +63,6 @@ Setters bad_values(const CheckedPod& pod, std::string_view path, const std::func
   if (!names.empty()) out.who.push_back(containers(names));
   return out;
 }
-
-bool good_profile(std::string_view type) { return type == "RuntimeDefault" || type == "Localhost"; }
 
 Verdict sysctls_beyond(const CheckedPod& pod, size_t allowed) {
   static constexpr std::array kSafe = {"kernel.shm_rmid_forced",
@@ -88,9 +78,9 @@ Verdict sysctls_beyond(const CheckedPod& pod, size_t allowed) {
                                        "net.ipv4.tcp_rmem",
                                        "net.ipv4.tcp_wmem"};
   Words forbidden;
-  for (const json::value& sysctl : get_array(pod.spec, "securityContext.sysctls"))
-    if (std::find(kSafe.begin(), kSafe.begin() + allowed, get_string(sysctl, "name")) == kSafe.begin() + allowed)
-      forbidden.push_back(name_of(sysctl));
+  for (view::Sysctl sysctl : pod.spec.security_context().sysctls())
+    if (std::find(kSafe.begin(), kSafe.begin() + allowed, sysctl.name()) == kSafe.begin() + allowed)
+      forbidden.emplace_back(sysctl.name());
   if (forbidden.empty()) return std::nullopt;
   return Violation{"forbidden sysctls", join(forbidden, ", ")};
 }
@@ -99,13 +89,13 @@ Verdict se_linux_beyond(const CheckedPod& pod, size_t allowed) {
   static constexpr std::array kTypes = {"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"};
   Sorted types;
   bool user = false, role = false;
-  auto bad = [&](const json::value& of) {
-    const json::value* options = find(of, "securityContext.seLinuxOptions");
+  auto bad = [&](auto of) {  // the pod's spec or a container
+    view::SELinuxOptions options = of.security_context().se_linux_options();
     if (!options) return false;
-    std::string_view type = get_string(*options, "type");
+    std::string_view type = options.type();
     bool wrong_type = std::find(kTypes.begin(), kTypes.begin() + allowed, type) == kTypes.begin() + allowed;
     if (wrong_type) types.emplace(type);
-    bool has_user = !get_string(*options, "user").empty(), has_role = !get_string(*options, "role").empty();
+    bool has_user = !options.user().empty(), has_role = !options.role().empty();
     user |= has_user, role |= has_role;
     return wrong_type || has_user || has_role;
   };
@@ -125,10 +115,10 @@ Verdict se_linux_beyond(const CheckedPod& pod, size_t allowed) {
 // ---- baseline ----
 
 Verdict check_app_armor(const CheckedPod& pod) {
-  Setters bad = bad_values(pod, "appArmorProfile.type", good_profile);
+  Setters bad = bad_profiles(pod, [](auto context) { return context.app_armor_profile(); });
   Words values(bad.values.begin(), bad.values.end());
   Sorted annotations;
-  for (const auto& annotation : get_object(pod.metadata, "annotations")) {
+  for (const auto& annotation : pod.metadata.annotations()) {
     std::string_view profile =
         annotation.value().is_string() ? std::string_view(annotation.value().get_string()) : std::string_view();
     bool allowed = profile.empty() || profile == "runtime/default" || profile.starts_with("localhost/");
@@ -149,12 +139,11 @@ Verdict check_capabilities_baseline(const CheckedPod& pod) {
                                           "KILL",        "MKNOD",  "NET_BIND_SERVICE", "SETFCAP", "SETGID",
                                           "SETPCAP",     "SETUID", "SYS_CHROOT"};
   Sorted forbidden;
-  Words names = those(pod, [&](const json::value& container) {
+  Words names = those(pod, [&](view::Container container) {
     bool bad = false;
-    for (const json::value& capability : get_array(container, "securityContext.capabilities.add")) {
-      std::string name(capability.is_string() ? std::string_view(capability.get_string()) : std::string_view());
+    for (std::string_view name : container.security_context().capabilities().add()) {
       if (std::find(kDefault.begin(), kDefault.end(), name) != kDefault.end()) continue;
-      forbidden.insert(name);
+      forbidden.emplace(name);
       bad = true;
     }
     return bad;
@@ -166,26 +155,27 @@ Verdict check_capabilities_baseline(const CheckedPod& pod) {
 
 Verdict check_host_namespaces(const CheckedPod& pod) {
   Words shared;
-  for (const char* which : {"hostNetwork", "hostPID", "hostIPC"})
-    if (get_bool(pod.spec, which)) shared.push_back(std::string(which) + "=true");
+  if (pod.spec.host_network()) shared.emplace_back("hostNetwork=true");
+  if (pod.spec.host_pid()) shared.emplace_back("hostPID=true");
+  if (pod.spec.host_ipc()) shared.emplace_back("hostIPC=true");
   if (shared.empty()) return std::nullopt;
   return Violation{"host namespaces", join(shared, ", ")};
 }
 
 Verdict check_host_path_volumes(const CheckedPod& pod) {
   Words names;
-  for (const json::value& volume : get_array(pod.spec, "volumes"))
-    if (find(volume, "hostPath")) names.push_back(name_of(volume));
+  for (view::Volume volume : pod.spec.volumes())
+    if (volume.has_host_path()) names.emplace_back(volume.name());
   if (names.empty()) return std::nullopt;
   return Violation{"hostPath volumes", plural(names.size(), "volume ", "volumes ") + listed(names)};
 }
 
 Verdict check_host_ports(const CheckedPod& pod) {
   Sorted ports;
-  Words names = those(pod, [&](const json::value& container) {
+  Words names = those(pod, [&](view::Container container) {
     bool bad = false;
-    for (const json::value& port : get_array(container, "ports"))
-      if (int64_t number = get_int(port, "hostPort")) ports.insert(std::to_string(number)), bad = true;
+    for (view::ContainerPort port : container.ports())
+      if (int64_t number = port.host_port()) ports.insert(std::to_string(number)), bad = true;
     return bad;
   });
   if (names.empty()) return std::nullopt;
@@ -195,11 +185,13 @@ Verdict check_host_ports(const CheckedPod& pod) {
 
 Verdict check_host_probes(const CheckedPod& pod) {
   Sorted names, hosts;
-  each(pod, [&](const json::value& container) {
-    for (const char* handler : {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop"})
-      for (const char* action : {".httpGet.host", ".tcpSocket.host"})
-        if (auto host = get_string(container, std::string(handler) + action); !host.empty())
-          names.insert(name_of(container)), hosts.emplace(host);
+  each(pod, [&](view::Container container) {
+    auto look = [&](auto handler) {  // a probe or a handler of a hook
+      for (std::string_view host : {handler.http_get().host(), handler.tcp_socket().host()})
+        if (!host.empty()) names.emplace(container.name()), hosts.emplace(host);
+    };
+    look(container.liveness_probe()), look(container.readiness_probe()), look(container.startup_probe());
+    look(container.lifecycle().post_start()), look(container.lifecycle().pre_stop());
   });
   if (names.empty()) return std::nullopt;
   return Violation{"probe or lifecycle host",
@@ -208,17 +200,17 @@ Verdict check_host_probes(const CheckedPod& pod) {
 }
 
 Verdict check_privileged(const CheckedPod& pod) {
-  Words names = those(pod, [](const json::value& container) { return get_bool(container, "securityContext.privileged"); });
+  Words names = those(pod, [](view::Container container) { return container.security_context().privileged(); });
   if (names.empty()) return std::nullopt;
   return Violation{"privileged", containers(names) + " must not set securityContext.privileged=true"};
 }
 
 Verdict check_proc_mount(const CheckedPod& pod) {
   Sorted types;
-  Words names = those(pod, [&](const json::value& container) {
-    const json::value* mount = find(container, "securityContext.procMount");
-    if (!mount || mount->is_null() || *mount == json::value("Default")) return false;
-    types.emplace(get_string(container, "securityContext.procMount"));
+  Words names = those(pod, [&](view::Container container) {
+    view::SecurityContext context = container.security_context();
+    if (!context.has_proc_mount() || context.proc_mount() == "Default") return false;
+    types.emplace(context.proc_mount());
     return true;
   });
   if (names.empty()) return std::nullopt;
@@ -230,7 +222,7 @@ Verdict check_se_linux(const CheckedPod& pod) { return se_linux_beyond(pod, 4); 
 Verdict check_se_linux_1_31(const CheckedPod& pod) { return se_linux_beyond(pod, 5); }
 
 Verdict check_seccomp_annotations(const CheckedPod& pod) {
-  const json::object& annotations = get_object(pod.metadata, "annotations");
+  const json::object& annotations = pod.metadata.annotations();
   Sorted forbidden;
   auto look = [&](const std::string& name) {
     const json::value* value = annotations.if_contains(name);
@@ -240,14 +232,14 @@ Verdict check_seccomp_annotations(const CheckedPod& pod) {
     if (!allowed) forbidden.insert(name + "=" + quoted(profile));
   };
   look(std::string(kSeccompPod));
-  each(pod, [&](const json::value& container) { look(std::string(kSeccompPrefix) + name_of(container)); });
+  each(pod, [&](view::Container container) { look(std::string(kSeccompPrefix).append(container.name())); });
   if (forbidden.empty()) return std::nullopt;
   return Violation{"seccompProfile",
                    plural(forbidden.size(), "forbidden annotation ", "forbidden annotations ") + plain(forbidden)};
 }
 
 Verdict check_seccomp_baseline(const CheckedPod& pod) {
-  Setters bad = bad_values(pod, "seccompProfile.type", good_profile);
+  Setters bad = bad_profiles(pod, [](auto context) { return context.seccomp_profile(); });
   if (bad.who.empty()) return std::nullopt;
   return Violation{"seccompProfile",
                    join(bad.who, " and ") + " must not set securityContext.seccompProfile.type to " + listed(bad.values)};
@@ -259,7 +251,7 @@ Verdict check_sysctls_1_29(const CheckedPod& pod) { return sysctls_beyond(pod, 1
 Verdict check_sysctls_1_32(const CheckedPod& pod) { return sysctls_beyond(pod, 12); }
 
 Verdict check_windows_host_process(const CheckedPod& pod) {
-  auto bad = [](const json::value& of) { return get_bool(of, "securityContext.windowsOptions.hostProcess"); };
+  auto bad = [](auto of) { return of.security_context().windows_options().host_process(); };
   Words who;
   if (bad(pod.spec)) who.emplace_back("pod");
   if (Words names = those(pod, bad); !names.empty()) who.push_back(containers(names));
@@ -270,8 +262,8 @@ Verdict check_windows_host_process(const CheckedPod& pod) {
 // ---- restricted ----
 
 Verdict check_privilege_escalation(const CheckedPod& pod) {
-  Words names = those(
-      pod, [](const json::value& container) { return said(container, "securityContext.allowPrivilegeEscalation") != false; });
+  Words names =
+      those(pod, [](view::Container container) { return container.security_context().allow_privilege_escalation_or(true); });
   if (names.empty()) return std::nullopt;
   return Violation{"allowPrivilegeEscalation != false",
                    containers(names) + " must set securityContext.allowPrivilegeEscalation=false"};
@@ -284,14 +276,14 @@ Verdict check_privilege_escalation_1_25(const CheckedPod& pod) {
 Verdict check_capabilities_restricted(const CheckedPod& pod) {
   Words keeping, adding;
   Sorted forbidden;
-  each(pod, [&](const json::value& container) {
-    const json::array& drops = get_array(container, "securityContext.capabilities.drop");
-    if (std::find(drops.begin(), drops.end(), json::value("ALL")) == drops.end()) keeping.push_back(name_of(container));
+  each(pod, [&](view::Container container) {
+    view::Capabilities capabilities = container.security_context().capabilities();
+    auto drops = capabilities.drop();
+    if (std::find(drops.begin(), drops.end(), "ALL") == drops.end()) keeping.emplace_back(container.name());
     bool bad = false;
-    for (const json::value& capability : get_array(container, "securityContext.capabilities.add"))
-      if (capability != json::value("NET_BIND_SERVICE"))
-        forbidden.insert(capability.is_string() ? std::string(capability.get_string()) : ""), bad = true;
-    if (bad) adding.push_back(name_of(container));
+    for (std::string_view capability : capabilities.add())
+      if (capability != "NET_BIND_SERVICE") forbidden.emplace(capability), bad = true;
+    if (bad) adding.emplace_back(container.name());
   });
   Words what;
   if (!keeping.empty()) what.push_back(containers(keeping) + " must set securityContext.capabilities.drop=[\"ALL\"]");
@@ -331,10 +323,10 @@ Verdict check_restricted_volumes(const CheckedPod& pod) {
                                         "storageos"};
   Words names;
   Sorted types;
-  for (const json::value& volume : get_array(pod.spec, "volumes")) {
-    auto is = [&](const char* type) { return find(volume, type) != nullptr; };
+  for (view::Volume volume : pod.spec.volumes()) {
+    auto is = [&](const char* type) { return volume.members().contains(type); };
     if (std::any_of(kAllowed.begin(), kAllowed.end(), is)) continue;
-    names.push_back(name_of(volume));
+    names.emplace_back(volume.name());
     auto type = std::find_if(kKnown.begin(), kKnown.end(), is);
     types.insert(type == kKnown.end() ? "unknown" : *type);
   }
@@ -346,13 +338,14 @@ Verdict check_restricted_volumes(const CheckedPod& pod) {
 
 Verdict check_run_as_non_root(const CheckedPod& pod) {
   constexpr const char* kReason = "runAsNonRoot != true";
-  constexpr const char* kPath = "securityContext.runAsNonRoot";
-  auto of_pod = said(pod.spec, kPath);
-  Words who, names = those(pod, [](const json::value&container) { return said(container, kPath) == false; });
-  if (of_pod == false) who.emplace_back("pod");
+  view::PodSecurityContext of_pod = pod.spec.security_context();
+  Words who, names = those(pod, [](view::Container container) { return !container.security_context().run_as_non_root_or(true); });
+  if (!of_pod.run_as_non_root_or(true)) who.emplace_back("pod");
   if (!names.empty()) who.push_back(containers(names));
   if (!who.empty()) return Violation{kReason, join(who, " and ") + " must not set securityContext.runAsNonRoot=false"};
-  names = those(pod, [&](const json::value& container) { return !said(container, kPath) && of_pod != true; });
+  names = those(pod, [&](view::Container container) {
+    return !container.security_context().has_run_as_non_root() && !of_pod.run_as_non_root();
+  });
   if (names.empty()) return std::nullopt;
   return Violation{kReason, "pod or " + containers(names) + " must set securityContext.runAsNonRoot=true"};
 }
@@ -362,10 +355,7 @@ Verdict check_run_as_non_root_1_35(const CheckedPod& pod) {
 }
 
 Verdict check_run_as_user(const CheckedPod& pod) {
-  auto bad = [](const json::value& of) {
-    const json::value* user = find(of, "securityContext.runAsUser");
-    return user && !user->is_null() && get_int(of, "securityContext.runAsUser") == 0;
-  };
+  auto bad = [](auto of) { return of.security_context().run_as_user_or(1) == 0; };
   Words who;
   if (bad(pod.spec)) who.emplace_back("pod");
   if (Words names = those(pod, bad); !names.empty()) who.push_back(containers(names));
@@ -377,9 +367,9 @@ Verdict check_run_as_user_1_35(const CheckedPod& pod) { return has_own_users(pod
 
 Verdict check_seccomp_restricted(const CheckedPod& pod) {
   if (auto wrong = check_seccomp_baseline(pod)) return wrong;
-  bool of_pod = find(pod.spec, "securityContext.seccompProfile") != nullptr;
+  bool of_pod = pod.spec.security_context().has_seccomp_profile();
   Words names =
-      those(pod, [&](const json::value& container) { return !find(container, "securityContext.seccompProfile") && !of_pod; });
+      those(pod, [&](view::Container container) { return !container.security_context().has_seccomp_profile() && !of_pod; });
   if (names.empty()) return std::nullopt;
   return Violation{"seccompProfile", "pod or " + containers(names) +
                                          " must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""};

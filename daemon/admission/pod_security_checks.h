@@ -8,8 +8,8 @@
 namespace coracle::admission {
 
 struct CheckedPod {
-  const json::value& metadata;
-  const json::value& spec;
+  view::ObjectMeta metadata;
+  view::PodSpec spec;
 };
 
 using Verdict = std::optional<Violation>;

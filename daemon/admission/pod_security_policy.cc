@@ -155,7 +155,7 @@ SecurityPolicy policy_of(const json::object& labels) {
   return policy;
 }
 
-std::vector<Violation> violations(const LevelVersion& allowed, const json::value& metadata, const json::value& spec) {
+std::vector<Violation> violations(const LevelVersion& allowed, view::ObjectMeta metadata, view::PodSpec spec) {
   std::vector<Violation> out;
   if (allowed.level == SecurityLevel::privileged) return out;
   int minor = std::min(allowed.minor.value_or(kMinorLatest), kMinorLatest);

@@ -11,6 +11,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 
@@ -34,7 +35,7 @@ struct Violation {
   std::string reason, detail;  // "privileged", "container \"c\" must not set securityContext.privileged=true"
 };
 // `metadata` and `spec` of a pod or a template. The violations are in Kubernetes' order.
-std::vector<Violation> violations(const LevelVersion& allowed, const json::value& metadata, const json::value& spec);
+std::vector<Violation> violations(const LevelVersion& allowed, view::ObjectMeta metadata, view::PodSpec spec);
 std::string reasons(const std::vector<Violation>& violations);  // "hostPort, privileged"
 std::string details(const std::vector<Violation>& violations);  // "hostPort (container …), privileged (…)"
 

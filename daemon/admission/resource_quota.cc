@@ -13,6 +13,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
@@ -40,24 +41,21 @@ bool handled(const Request& request) {
 }
 
 // The compute resources that some container does not set, with the names of these containers: "c,d".
-std::map<std::string, std::string> unset_amounts(const json::value& pod) {
+std::map<std::string, std::string> unset_amounts(view::PodSpec pod) {
   std::map<std::string, std::string> out;
   for (const char* name : {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}) {
     std::string_view resource = name;
     bool limit = resource.starts_with("limits.");
     resource.remove_prefix(resource.find('.') == resource.npos ? 0 : resource.find('.') + 1);
     std::set<std::string> without;
-    for (const char* list : {"spec.containers", "spec.initContainers"})
-      for (const json::value& container : get_array(pod, list))
-        if (!get_object(container, limit ? "resources.limits" : "resources.requests").contains(resource))
-          without.emplace(get_string(container, "name"));
+    for (auto list : {&view::PodSpec::containers, &view::PodSpec::init_containers})
+      for (view::Container container : (pod.*list)())
+        if (!(limit ? container.resources().limits() : container.resources().requests()).contains(resource))
+          without.emplace(container.name());
     if (!without.empty()) out.emplace(name, join({without.begin(), without.end()}, ","));
   }
   return out;
 }
-
-// Whether pod-level resources replace those of the containers.
-bool says_for_all(const json::value& pod) { return find(pod, "spec.resources") != nullptr; }
 
 // What one write demands of one quota. It needs the object no more, so it can be decided again when the object is committed.
 class Demand {
@@ -65,7 +63,8 @@ class Demand {
   // `quota`: one whose scopes the object is in.
   Demand(const Request& request, const ObjectPtr& quota)
       : kind_(request.kind), name_(name_of(request)), quota_(quota), refuses_(request.subresource != "status") {
-    if (kind_ == kPod && !says_for_all(*request.object)) unset_ = unset_amounts(*request.object);
+    if (kind_ == kPod)  // a pod's own resources replace those of its containers
+      if (view::PodSpec pod = view::Pod(*request.object).spec(); !pod.has_resources()) unset_ = unset_amounts(pod);
     Amounts before;
     if (request.old && quota::in_scopes(kind_, quota->json(), request.old->json()))
       before = quota::usage_of(kind_, request.old->json(), request.now);
@@ -82,9 +81,9 @@ class Demand {
 
   // The usage of the quota with this write; nothing: it stays the same. Errors: forbidden.
   Result<std::optional<Amounts>> charge(const Object& quota) const {
-    Amounts hard = quota::amounts_of(get_object(quota.json(), "status.hard")),
-            used = quota::amounts_of(get_object(quota.json(), "status.used"));
-    std::vector<std::string> tracked = quota::tracked(kind_, quota::names_of(get_object(quota.json(), "status.hard")));
+    view::ResourceQuotaStatus status = view::ResourceQuota(quota).status();
+    Amounts hard = quota::amounts_of(status.hard()), used = quota::amounts_of(status.used());
+    std::vector<std::string> tracked = quota::tracked(kind_, quota::names_of(status.hard()));
     if (tracked.empty()) return std::optional<Amounts>();
     if (std::string missing = missing_of(tracked); !missing.empty())
       return refused("failed quota: " + quota.name() + ": must specify " + missing);
@@ -120,11 +119,9 @@ class Demand {
 
  private:
   bool counts_the_same(const Object& quota) const {
-    auto same = [&](const char* field) {
-      const json::value *now = find(quota.json(), field), *then = find(quota_->json(), field);
-      return now && then ? *now == *then : now == then;
-    };
-    return quota.uid() == quota_->uid() && same("spec.scopes") && same("spec.scopeSelector");
+    view::ResourceQuotaSpec now = view::ResourceQuota(quota).spec(), then = view::ResourceQuota(*quota_).spec();
+    return quota.uid() == quota_->uid() && now.scopes().raw() == then.scopes().raw() &&
+           now.scope_selector().raw() == then.scope_selector().raw();
   }
   std::string missing_of(const std::vector<std::string>& tracked) const {
     std::vector<std::string> parts;
@@ -145,9 +142,9 @@ class Demand {
 
 // Whether the quota limits what this kind uses, now or when its controller has seen the new spec.
 bool may_track(const Kind& kind, const Object& quota) {
-  for (const char* limits : {"spec.hard", "status.hard"})
-    if (!quota::tracked(kind, quota::names_of(get_object(quota.json(), limits))).empty()) return true;
-  return false;
+  view::ResourceQuota limits(quota);
+  auto tracks = [&](const json::object& hard) { return !quota::tracked(kind, quota::names_of(hard)).empty(); };
+  return tracks(limits.spec().hard()) || tracks(limits.status().hard());
 }
 
 class ResourceQuota : public Plugin {

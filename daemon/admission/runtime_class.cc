@@ -8,24 +8,24 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/schema/amounts.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
 
 // Whether `wide` tolerates everything that `narrow` does.
-bool covers(const json::value& wide, const json::value& narrow) {
-  if (wide == narrow) return true;
-  std::string_view op = get_string(wide, "operator");
-  std::string_view key = get_string(wide, "key"), effect = get_string(wide, "effect");
-  if (key != get_string(narrow, "key") && (!key.empty() || op != "Exists")) return false;
-  if (!effect.empty() && effect != get_string(narrow, "effect")) return false;
-  if (effect == "NoExecute" && find(wide, "tolerationSeconds")) {
-    bool forever = !find(narrow, "tolerationSeconds");
-    if (forever || get_int(narrow, "tolerationSeconds") > get_int(wide, "tolerationSeconds")) return false;
+bool covers(view::Toleration wide, view::Toleration narrow) {
+  if (wide.raw() == narrow.raw()) return true;
+  std::string_view op = wide.operator_(), key = wide.key(), effect = wide.effect();
+  if (key != narrow.key() && (!key.empty() || op != "Exists")) return false;
+  if (!effect.empty() && effect != narrow.effect()) return false;
+  if (effect == "NoExecute" && wide.has_toleration_seconds()) {
+    bool forever = !narrow.has_toleration_seconds();
+    if (forever || narrow.toleration_seconds() > wide.toleration_seconds()) return false;
   }
   if (op == "Exists") return true;
   bool equal = op.empty() || op == "Equal";
-  return equal && get_string(narrow, "operator") == "Equal" && get_string(narrow, "value") == get_string(wide, "value");
+  return equal && narrow.operator_() == "Equal" && narrow.value() == wide.value();
 }
 
 // Removes tolerations that others cover. Above the limit only duplicates are removed: comparing all pairs would take too long,
@@ -42,15 +42,17 @@ json::array merged(const json::array& first, const json::array& second) {
     return out;
   }
   for (size_t i = 0; i < all.size(); i++) {
-    bool needless = std::any_of(out.begin(), out.end(), [&](const json::value& other) { return covers(other, all[i]); });
-    for (size_t j = i + 1; j < all.size(); j++) needless |= all[j] != all[i] && covers(all[j], all[i]);
+    view::Toleration one(all[i]);
+    bool needless =
+        std::any_of(out.begin(), out.end(), [&](const json::value& other) { return covers(view::Toleration(other), one); });
+    for (size_t j = i + 1; j < all.size(); j++) needless |= all[j] != all[i] && covers(view::Toleration(all[j]), one);
     if (!needless) out.push_back(all[i]);
   }
   return out;
 }
 
 Result<ObjectPtr> runtime_class_of(const Request& request, const ClusterState& cluster) {
-  std::string name(get_string(*request.object, "spec.runtimeClassName"));
+  std::string name(view::Pod(*request.object).spec().runtime_class_name());
   if (name.empty()) return ObjectPtr();
   ObjectPtr found = cluster.get(kRuntimeClass, {"", name});
   if (!found) return refuse(request, "pod rejected: RuntimeClass " + coracle::quoted(name) + " not found");
@@ -58,22 +60,22 @@ Result<ObjectPtr> runtime_class_of(const Request& request, const ClusterState& c
 }
 
 Result<void> set_overhead(Request& request, const Object& runtime_class) {
-  const json::value* overhead = find(runtime_class.json(), "overhead");
+  view::Overhead overhead = view::RuntimeClass(runtime_class).overhead();
   if (!overhead) return {};
-  const json::object& fixed = get_object(*overhead, "podFixed");
-  const json::value* own = find(*request.object, "spec.overhead");
-  if (own && !own->is_null() && quota::amounts_of(get_object(*request.object, "spec.overhead")) != quota::amounts_of(fixed))
+  const json::object& fixed = overhead.pod_fixed();
+  view::PodSpec spec = view::Pod(*request.object).spec();
+  if (spec.has_overhead() && quota::amounts_of(spec.overhead()) != quota::amounts_of(fixed))
     return refuse(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
   if (!fixed.empty()) make(*request.object, "spec.overhead") = fixed;
   return {};
 }
 
 Result<void> set_scheduling(Request& request, const Object& runtime_class) {
-  const json::value* scheduling = find(runtime_class.json(), "scheduling");
+  view::Scheduling scheduling = view::RuntimeClass(runtime_class).scheduling();
   if (!scheduling) return {};
   json::value& pod = *request.object;
-  for (const auto& wanted : get_object(*scheduling, "nodeSelector")) {
-    const json::value* own = get_object(pod, "spec.nodeSelector").if_contains(wanted.key());
+  for (const auto& wanted : scheduling.node_selector()) {
+    const json::value* own = view::Pod(pod).spec().node_selector().if_contains(wanted.key());
     if (own && *own != wanted.value()) {
       std::string key(wanted.key()), theirs(wanted.value().is_string() ? wanted.value().get_string().c_str() : ""),
           ours(own->is_string() ? own->get_string().c_str() : "");
@@ -84,7 +86,7 @@ Result<void> set_scheduling(Request& request, const Object& runtime_class) {
     if (!selector.is_object()) selector.emplace_object();
     selector.get_object()[wanted.key()] = wanted.value();
   }
-  json::array tolerations = merged(get_array(pod, "spec.tolerations"), get_array(*scheduling, "tolerations"));
+  json::array tolerations = merged(view::Pod(pod).spec().tolerations().raw(), scheduling.tolerations().raw());
   if (!tolerations.empty()) make(pod, "spec.tolerations") = std::move(tolerations);
   return {};
 }
@@ -104,13 +106,12 @@ class RuntimeClass : public Plugin {
   Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPod)) return {};
     ObjectPtr found = TRY(runtime_class_of(request, cluster));
-    const json::value* own = find(*request.object, "spec.overhead");
-    bool has_own = own && !own->is_null();
-    if (!found || !find(found->json(), "overhead"))
-      return has_own ? refuse(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
-                     : Result<void>();
-    if (quota::amounts_of(get_object(*request.object, "spec.overhead")) !=
-        quota::amounts_of(get_object(found->json(), "overhead.podFixed")))
+    view::PodSpec spec = view::Pod(*request.object).spec();
+    if (!found || !view::RuntimeClass(*found).has_overhead())
+      return spec.has_overhead()
+                 ? refuse(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+                 : Result<void>();
+    if (quota::amounts_of(spec.overhead()) != quota::amounts_of(view::RuntimeClass(*found).overhead().pod_fixed()))
       return refuse(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
     return {};
   }

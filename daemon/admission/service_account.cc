@@ -37,7 +37,7 @@ ObjectPtr find_account(const Key& key, const ClusterState& cluster, bool may_wai
 }
 
 Result<ObjectPtr> account_of(const Request& request, const ClusterState& cluster, bool may_wait) {
-  Key key{request.key.ns, std::string(get_string(*request.object, "spec.serviceAccountName"))};
+  Key key{request.key.ns, std::string(view::Pod(*request.object).spec().service_account_name())};
   ObjectPtr account = find_account(key, cluster, may_wait);
   if (!account)
     return refuse(request, "error looking up service account " + key.text() + ": serviceaccount " + coracle::quoted(key.name) +
@@ -47,14 +47,13 @@ Result<ObjectPtr> account_of(const Request& request, const ClusterState& cluster
 
 // ---- the token ----
 
-bool needs_token(const json::value& pod, const Object& account) {
-  if (const json::value* own = find(pod, "spec.automountServiceAccountToken"); own && own->is_bool()) return own->get_bool();
-  return get_bool(account.json(), "automountServiceAccountToken", true);
+bool needs_token(view::PodSpec pod, const Object& account) {
+  return pod.automount_service_account_token_or(view::ServiceAccount(account).automount_service_account_token_or(true));
 }
 
-bool mounts_at(const json::value& container, std::string_view path) {
-  for (const json::value& mount : get_array(container, "volumeMounts"))
-    if (get_string(mount, "mountPath") == path) return true;
+bool mounts_at(view::Container container, std::string_view path) {
+  for (view::VolumeMount mount : container.volume_mounts())
+    if (mount.mount_path() == path) return true;
   return false;
 }
 
@@ -73,14 +72,14 @@ json::value token_volume(std::string_view name) {
 
 void mount_token(json::value& pod, const ClusterState& cluster) {
   std::string name;
-  for (const json::value& volume : get_array(pod, "spec.volumes"))
-    if (get_string(volume, "name").starts_with(kVolumePrefix) && name.empty()) name = get_string(volume, "name");
+  for (view::Volume volume : view::Pod(pod).spec().volumes())
+    if (volume.name().starts_with(kVolumePrefix) && name.empty()) name = volume.name();
   bool there = !name.empty(), mounted = false;
   if (!there) name = std::string(kVolumePrefix) + cluster.suffix();
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
     if (!find(pod, list)) continue;
     for (json::value& container : array_at(pod, list)) {
-      if (!container.is_object() || mounts_at(container, kTokenPath)) continue;
+      if (!container.is_object() || mounts_at(view::Container(container), kTokenPath)) continue;
       array_at(container, "volumeMounts").push_back(json::object{{"name", name}, {"readOnly", true}, {"mountPath", kTokenPath}});
       mounted = true;
     }
@@ -90,9 +89,10 @@ void mount_token(json::value& pod, const ClusterState& cluster) {
 
 // ---- secrets ----
 
-std::set<std::string_view> names_in(const Object& account, std::string_view list) {
+template <typename T>
+std::set<std::string_view> names_in(view::Range<T> references) {
   std::set<std::string_view> names;
-  for (const json::value& reference : get_array(account.json(), list)) names.insert(get_string(reference, "name"));
+  for (T reference : references) names.insert(reference.name());
   return names;
 }
 
@@ -102,56 +102,55 @@ bool enforces_secrets(const Object& account) {
 }
 
 // The first secret that the containers of `list` use and the account does not list; "" if there is none.
-std::string foreign_secret(const json::value& pod, std::string_view only, const char* called, const Object& account) {
-  std::set<std::string_view> allowed = names_in(account, "secrets");
+std::string foreign_secret(view::PodSpec pod, std::string_view only, const char* called, const Object& account) {
+  std::set<std::string_view> allowed = names_in(view::ServiceAccount(account).secrets());
   std::string why;
   std::string tail = "\" is not allowed because service account " + account.name() + " does not reference that secret";
-  visit_containers(*find(pod, "spec"), [&](const json::value& container, std::string_view list, size_t) {
+  visit_containers(pod, [&](view::Container container, std::string_view list, size_t) {
     if (list != only || !why.empty()) return;
-    std::string who = std::string(called) + " " + std::string(get_string(container, "name"));
-    for (const json::value& variable : get_array(container, "env")) {
-      std::string_view name = get_string(variable, "valueFrom.secretKeyRef.name");
-      if (find(variable, "valueFrom.secretKeyRef") && !allowed.contains(name) && why.empty())
-        why = who + " with envVar " + std::string(get_string(variable, "name")) + " referencing secret.secretName=\"" +
-              std::string(name) + tail;
+    std::string who = std::string(called) + " " + std::string(container.name());
+    for (view::EnvVar variable : container.env()) {
+      view::SecretKeySelector key = variable.value_from().secret_key_ref();
+      if (key && !allowed.contains(key.name()) && why.empty())
+        why = who + " with envVar " + std::string(variable.name()) + " referencing secret.secretName=\"" +
+              std::string(key.name()) + tail;
     }
-    for (const json::value& source : get_array(container, "envFrom")) {
-      std::string_view name = get_string(source, "secretRef.name");
-      if (find(source, "secretRef") && !allowed.contains(name) && why.empty())
-        why = who + " with envFrom referencing secret.secretName=\"" + std::string(name) + tail;
+    for (view::EnvFromSource source : container.env_from()) {
+      view::SecretEnvSource secret = source.secret_ref();
+      if (secret && !allowed.contains(secret.name()) && why.empty())
+        why = who + " with envFrom referencing secret.secretName=\"" + std::string(secret.name()) + tail;
     }
   });
   return why;
 }
 
-std::string foreign_secret(const json::value& pod, const Object& account) {
-  std::set<std::string_view> allowed = names_in(account, "secrets"), pulls = names_in(account, "imagePullSecrets");
-  for (const json::value& volume : get_array(pod, "spec.volumes")) {
-    std::string name(get_string(volume, "secret.secretName"));
-    if (find(volume, "secret") && !allowed.contains(name))
+std::string foreign_secret(view::PodSpec pod, const Object& account) {
+  view::ServiceAccount listed(account);
+  std::set<std::string_view> allowed = names_in(listed.secrets()), pulls = names_in(listed.image_pull_secrets());
+  for (view::Volume volume : pod.volumes()) {
+    std::string name(volume.secret().secret_name());
+    if (volume.has_secret() && !allowed.contains(name))
       return "volume with secret.secretName=\"" + name + "\" is not allowed because service account " + account.name() +
              " does not reference that secret";
   }
   if (auto why = foreign_secret(pod, "initContainers", "init container", account); !why.empty()) return why;
   if (auto why = foreign_secret(pod, "containers", "container", account); !why.empty()) return why;
-  const json::array& used = get_array(pod, "spec.imagePullSecrets");
+  auto used = pod.image_pull_secrets();
   for (size_t i = 0; i < used.size(); i++)
-    if (std::string name(get_string(used[i], "name")); !pulls.contains(name))
+    if (std::string name(used[i].name()); !pulls.contains(name))
       return "imagePullSecrets[" + std::to_string(i) + "].name=\"" + name + "\" is not allowed because service account " +
              account.name() + " does not reference that imagePullSecret";
   return {};
 }
 
 Result<void> check_mirror(const Request& request) {
-  const json::value& pod = *request.object;
-  if (!get_string(pod, "spec.serviceAccountName").empty())
-    return refuse(request, "a mirror pod may not reference service accounts");
+  view::PodSpec pod = view::Pod(*request.object).spec();
+  if (!pod.service_account_name().empty()) return refuse(request, "a mirror pod may not reference service accounts");
   bool secrets = false, tokens = false;
-  if (const json::value* spec = find(pod, "spec")) visit_secrets(*spec, [&](std::string_view) { secrets = true; });
+  visit_secrets(pod, [&](std::string_view) { secrets = true; });
   if (secrets) return refuse(request, "a mirror pod may not reference secrets");
-  for (const json::value& volume : get_array(pod, "spec.volumes"))
-    for (const json::value& source : get_array(volume, "projected.sources"))
-      tokens |= find(source, "serviceAccountToken") != nullptr;
+  for (view::Volume volume : pod.volumes())
+    for (view::VolumeProjection source : volume.projected().sources()) tokens |= source.has_service_account_token();
   if (tokens) return refuse(request, "a mirror pod may not use ServiceAccountToken volume projections");
   return {};
 }
@@ -164,15 +163,16 @@ class ServiceAccount : public Plugin {
     if (!request.creates(kPod)) return {};
     json::value& pod = *request.object;
     if (is_mirror(view::Pod(pod))) return check_mirror(request);
-    std::string name(get_string(pod, "spec.serviceAccountName"));
-    if (name.empty()) name = get_string(pod, "spec.serviceAccount");
+    view::PodSpec before = view::Pod(pod).spec();
+    std::string name(before.service_account_name());
+    if (name.empty()) name = before.service_account();
     if (name.empty()) name = "default";
     make(pod, "spec.serviceAccountName") = name;
     make(pod, "spec.serviceAccount") = name;  // the deprecated field is kept equal
     ObjectPtr account = TRY(account_of(request, cluster, true));
-    if (needs_token(pod, *account)) mount_token(pod, cluster);
-    if (get_array(pod, "spec.imagePullSecrets").empty())
-      if (const json::array& secrets = get_array(account->json(), "imagePullSecrets"); !secrets.empty())
+    if (needs_token(view::Pod(pod).spec(), *account)) mount_token(pod, cluster);
+    if (view::Pod(pod).spec().image_pull_secrets().empty())
+      if (const json::array& secrets = view::ServiceAccount(*account).image_pull_secrets().raw(); !secrets.empty())
         make(pod, "spec.imagePullSecrets") = secrets;
     return {};
   }
@@ -180,14 +180,14 @@ class ServiceAccount : public Plugin {
   Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     bool debugs = request.kind == kPod && request.subresource == kEphemeral && request.operation == Operation::update;
     if (!request.creates(kPod) && !debugs) return {};
-    const json::value& pod = *request.object;
-    if (request.creates(kPod) && is_mirror(view::Pod(pod))) return check_mirror(request);
-    if (debugs && get_string(pod, "spec.serviceAccountName").empty())
+    view::Pod pod(*request.object);
+    if (request.creates(kPod) && is_mirror(pod)) return check_mirror(request);
+    if (debugs && pod.spec().service_account_name().empty())
       return refuse(request, "no service account specified for pod " + request.key.text());
     ObjectPtr account = TRY(account_of(request, cluster, false));
     if (!enforces_secrets(*account)) return {};
-    std::string why =
-        debugs ? foreign_secret(pod, "ephemeralContainers", "ephemeral container", *account) : foreign_secret(pod, *account);
+    std::string why = debugs ? foreign_secret(pod.spec(), "ephemeralContainers", "ephemeral container", *account)
+                             : foreign_secret(pod.spec(), *account);
     if (!why.empty()) return refuse(request, why);
     return {};
   }

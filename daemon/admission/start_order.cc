@@ -6,6 +6,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "daemon/startup/dependencies.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -14,8 +15,7 @@ namespace {
 
 // The annotation of the pod or of the pod template; null if absent.
 const json::value* written_in(const schema::KindInfo& info, const json::value& object) {
-  const json::value* pod = pod_of(info, object);
-  return pod ? get_object(*pod, "metadata.annotations").if_contains(startup::kAfter) : nullptr;
+  return pod_of(info, object).metadata().annotations().if_contains(startup::kAfter);
 }
 
 class StartOrder : public Plugin {
@@ -24,10 +24,10 @@ class StartOrder : public Plugin {
 
   Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kPod) || !written_in(request.info, *request.object)) return {};
-    if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it is bound already: the node agent holds it back
+    if (!view::Pod(*request.object).spec().node_name().empty()) return {};  // it is bound already: the node agent holds it back
     json::array& gates = array_at(*request.object, "spec.schedulingGates");
     bool there = std::any_of(gates.begin(), gates.end(),
-                             [](const json::value& gate) { return get_string(gate, "name") == startup::kAfter; });
+                             [](const json::value& gate) { return view::PodSchedulingGate(gate).name() == startup::kAfter; });
     if (!there) gates.emplace_back(json::object{{"name", startup::kAfter}});
     return {};
   }
@@ -41,7 +41,7 @@ class StartOrder : public Plugin {
     auto read = startup::parse_after(written->get_string());
     if (read) return {};
     std::string path = request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template) + ".";
-    return invalid(request.kind, get_string(*request.object, "metadata.name"),
+    return invalid(request.kind, metadata_of(*request.object).name(),
                    {invalid_value(path + "metadata.annotations[" + std::string(startup::kAfter) + "]", json::serialize(*written),
                                   read.error().text())});
   }

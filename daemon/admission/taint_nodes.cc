@@ -15,10 +15,9 @@ class TaintNodesByCondition : public Plugin {
 
   Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kNode)) return {};
-    json::array& taints = array_at(*request.object, "spec.taints");
-    for (const json::value& taint : taints)
-      if (get_string(taint, "key") == kNotReady && get_string(taint, "effect") == kNoSchedule) return {};
-    taints.push_back(json::object{{"key", kNotReady}, {"effect", kNoSchedule}});
+    for (view::Taint taint : view::Node(*request.object).spec().taints())
+      if (taint.key() == kNotReady && taint.effect() == kNoSchedule) return {};
+    array_at(*request.object, "spec.taints").push_back(json::object{{"key", kNotReady}, {"effect", kNoSchedule}});
     return {};
   }
 };

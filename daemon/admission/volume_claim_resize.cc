@@ -5,12 +5,13 @@
 #include "daemon/quota/usage.h"
 #include "store/object/object.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
 
 Quantity storage_of(const json::value& claim) {
-  const json::value* asked = find(claim, "spec.resources.requests.storage");
+  const json::value* asked = view::PersistentVolumeClaim(claim).spec().resources().requests().if_contains("storage");
   auto amount = asked ? Quantity::from_json(*asked) : Result<Quantity>(Quantity());
   return std::move(amount).value_or(Quantity());
 }
@@ -23,12 +24,12 @@ class VolumeClaimResize : public Plugin {
     bool concerned =
         request.kind == kPersistentVolumeClaim && request.subresource.empty() && request.operation == Operation::update;
     if (!concerned || storage_of(*request.object) <= storage_of(request.old->json())) return {};
-    if (get_string(request.old->json(), "status.phase") != "Bound")
+    if (view::PersistentVolumeClaim(*request.old).status().phase() != "Bound")
       return refuse(request, "Only bound persistent volume claims can be expanded");
     std::string name = quota::storage_class_of(*request.object);
     ObjectPtr storage_class =
         name.empty() || name != quota::storage_class_of(request.old->json()) ? nullptr : cluster.get(kStorageClass, {"", name});
-    if (storage_class && get_bool(storage_class->json(), "allowVolumeExpansion")) return {};
+    if (storage_class && view::StorageClass(*storage_class).allow_volume_expansion()) return {};
     return refuse(
         request,
         "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize");

@@ -14,6 +14,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/kinds/pod/profile_annotation.h"
 #include "store/object/object.h"
 #include "store/object/quantity.h"
@@ -62,90 +63,101 @@ std::string_view meaning_of(std::string_view key, std::span<const Pair> table) {
 std::string keyed(std::string_view path, std::string_view key) { return std::string(path).append("[").append(key).append("]"); }
 std::string indexed(std::string_view path, size_t index) { return keyed(path, std::to_string(index)); }
 
-// Visits each item of the list at `dotted` with its "path[index]"; `path`: of the object, "" or with a trailing dot.
-template <typename F>
-void each_item(const json::value& object, const std::string& path, std::string_view dotted, F&& visit) {
-  const json::array& items = get_array(object, dotted);
-  for (size_t i = 0; i < items.size(); ++i) visit(items[i], indexed(path + std::string(dotted), i));
+// Visits each item of the list with its "path[index]"; `path`: of the list.
+template <typename T, typename F>
+void each_item(view::Range<T> items, const std::string& path, F&& visit) {
+  for (size_t i = 0; i < items.size(); ++i) visit(items[i], indexed(path, i));
 }
 
 // ---- pods ----
 
-void check_terms(const json::value& term, const std::string& path, Texts& out) {
-  each_item(term, path + ".", "matchExpressions", [&](const json::value& expression, const std::string& at) {
-    std::string_view key = get_string(expression, "key"), says = meaning_of(key, kNodeLabels);
-    if (!says.empty()) out.push_back(at + ".key: " + std::string(key) + " is " + std::string(says));
-  });
+void check_terms(view::NodeSelectorTerm term, const std::string& path, Texts& out) {
+  each_item(term.match_expressions(), path + ".matchExpressions",
+            [&](view::NodeSelectorRequirement expression, const std::string& at) {
+              std::string_view key = expression.key(), says = meaning_of(key, kNodeLabels);
+              if (!says.empty()) out.push_back(at + ".key: " + std::string(key) + " is " + std::string(says));
+            });
 }
 
-void check_places(const json::value& spec, const std::string& path, Texts& out) {
-  for (const auto& pair : get_object(spec, "nodeSelector"))
+void check_places(view::PodSpec spec, const std::string& path, Texts& out) {
+  for (const auto& pair : spec.node_selector())
     if (std::string_view says = meaning_of(pair.key(), kNodeLabels); !says.empty())
       out.push_back(keyed(path + "nodeSelector", pair.key()) + ": " + std::string(says));
-  each_item(spec, path, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
-            [&](const json::value& term, const std::string& at) { check_terms(term, at, out); });
-  each_item(spec, path, "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
-            [&](const json::value& term, const std::string& at) {
-              if (const json::value* preference = find(term, "preference")) check_terms(*preference, at + ".preference", out);
+  view::NodeAffinity affinity = spec.affinity().node_affinity();
+  each_item(affinity.required_during_scheduling_ignored_during_execution().node_selector_terms(),
+            path + "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
+            [&](view::NodeSelectorTerm term, const std::string& at) { check_terms(term, at, out); });
+  each_item(affinity.preferred_during_scheduling_ignored_during_execution(),
+            path + "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+            [&](view::PreferredSchedulingTerm term, const std::string& at) {
+              check_terms(term.preference(), at + ".preference", out);
             });
-  each_item(spec, path, "topologySpreadConstraints", [&](const json::value& constraint, const std::string& at) {
-    std::string_view key = get_string(constraint, "topologyKey"), says = meaning_of(key, kNodeLabels);
-    if (!says.empty()) out.push_back(at + ".topologyKey: " + std::string(key) + " is " + std::string(says));
-    if (!find(constraint, "labelSelector")) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
-  });
+  each_item(spec.topology_spread_constraints(), path + "topologySpreadConstraints",
+            [&](view::TopologySpreadConstraint constraint, const std::string& at) {
+              std::string_view key = constraint.topology_key(), says = meaning_of(key, kNodeLabels);
+              if (!says.empty()) out.push_back(at + ".topologyKey: " + std::string(key) + " is " + std::string(says));
+              if (!constraint.has_label_selector()) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
+            });
 }
 
-void check_pod_affinity(const json::value& spec, const std::string& path, Texts& out) {
-  for (std::string kind : {"affinity.podAffinity.", "affinity.podAntiAffinity."}) {
-    each_item(spec, path, kind + "requiredDuringSchedulingIgnoredDuringExecution",
-              [&](const json::value& term, const std::string& at) {
-                if (!find(term, "labelSelector")) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
-              });
-    each_item(spec, path, kind + "preferredDuringSchedulingIgnoredDuringExecution",
-              [&](const json::value& term, const std::string& at) {
-                if (!find(term, "podAffinityTerm.labelSelector"))
-                  out.push_back(at + ".podAffinityTerm.labelSelector: " + std::string(kNullSelector));
-              });
-  }
+template <typename Terms>  // a PodAffinity or a PodAntiAffinity
+void check_pod_terms(Terms terms, const std::string& path, Texts& out) {
+  each_item(terms.required_during_scheduling_ignored_during_execution(), path + ".requiredDuringSchedulingIgnoredDuringExecution",
+            [&](view::PodAffinityTerm term, const std::string& at) {
+              if (!term.has_label_selector()) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
+            });
+  each_item(terms.preferred_during_scheduling_ignored_during_execution(),
+            path + ".preferredDuringSchedulingIgnoredDuringExecution",
+            [&](view::WeightedPodAffinityTerm term, const std::string& at) {
+              if (!term.pod_affinity_term().has_label_selector())
+                out.push_back(at + ".podAffinityTerm.labelSelector: " + std::string(kNullSelector));
+            });
 }
 
-void check_volumes(const json::value& spec, const std::string& path, Texts& out) {
+void check_pod_affinity(view::PodSpec spec, const std::string& path, Texts& out) {
+  check_pod_terms(spec.affinity().pod_affinity(), path + "affinity.podAffinity", out);
+  check_pod_terms(spec.affinity().pod_anti_affinity(), path + "affinity.podAntiAffinity", out);
+}
+
+void check_volumes(view::PodSpec spec, const std::string& path, Texts& out) {
   std::set<std::string_view> tokens;
-  each_item(spec, path, "volumes", [&](const json::value& volume, const std::string& at) {
+  each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const std::string& at) {
     for (const auto& [kind, says] : kVolumes)
-      if (find(volume, kind))
+      if (volume.members().contains(kind))
         out.push_back(at + "." + (kind == "storageos" ? "storageOS" : std::string(kind)) + ": " + std::string(says));
-    for (const json::value& source : get_array(volume, "projected.sources"))
-      if (find(source, "serviceAccountToken")) tokens.insert(get_string(source, "serviceAccountToken.path"));
+    for (view::VolumeProjection source : volume.projected().sources())
+      if (source.has_service_account_token()) tokens.insert(source.service_account_token().path());
   });
   if (tokens.empty()) return;
-  each_item(spec, path, "volumes", [&](const json::value& volume, const std::string& at) {
+  each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const std::string& at) {
     auto twice = [&](std::string_view file, const std::string& where) {
       if (tokens.contains(file))
         out.push_back(at + ".projected.sources." + where + ": has duplicated path with ServiceAccountToken " + quoted(file));
     };
-    for (const json::value& source : get_array(volume, "projected.sources")) {
-      for (auto [kind, named] : {Pair{"configMap", "configMap"}, Pair{"secret", "secrets"}, Pair{"downwardAPI", "downwardAPI"}}) {
-        const json::array& items = get_array(source, std::string(kind) + ".items");
-        for (size_t i = 0; i < items.size(); ++i) twice(get_string(items[i], "path"), indexed(named, i));
-      }
-      if (find(source, "clusterTrustBundle")) twice(get_string(source, "clusterTrustBundle.path"), "ClusterTrustBundle");
+    auto items_twice = [&](auto items, std::string_view named) {
+      for (size_t i = 0; i < items.size(); ++i) twice(items[i].path(), indexed(named, i));
+    };
+    for (view::VolumeProjection source : volume.projected().sources()) {
+      items_twice(source.config_map().items(), "configMap");
+      items_twice(source.secret().items(), "secrets");
+      items_twice(source.downward_api().items(), "downwardAPI");
+      if (source.has_cluster_trust_bundle()) twice(source.cluster_trust_bundle().path(), "ClusterTrustBundle");
     }
   });
 }
 
-void check_lists(const json::value& spec, const std::string& path, Texts& out) {
+void check_lists(view::PodSpec spec, const std::string& path, Texts& out) {
   std::set<std::string_view> addresses, secrets;
-  each_item(spec, path, "hostAliases", [&](const json::value& alias, const std::string& at) {
-    std::string_view ip = get_string(alias, "ip");
+  each_item(spec.host_aliases(), path + "hostAliases", [&](view::HostAlias alias, const std::string& at) {
+    std::string_view ip = alias.ip();
     if (!addresses.insert(ip).second) out.push_back(at + ".ip: duplicate ip " + quoted(ip));
   });
-  each_item(spec, path, "imagePullSecrets", [&](const json::value& secret, const std::string& at) {
-    std::string_view name = get_string(secret, "name");
+  each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const std::string& at) {
+    std::string_view name = secret.name();
     if (!secrets.insert(name).second) out.push_back(at + ".name: duplicate name " + quoted(name));
   });
-  each_item(spec, path, "imagePullSecrets", [&](const json::value& secret, const std::string& at) {
-    if (get_string(secret, "name").empty()) out.push_back(at + ".name: invalid empty name \"\"");
+  each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const std::string& at) {
+    if (secret.name().empty()) out.push_back(at + ".name: invalid empty name \"\"");
   });
 }
 
@@ -160,15 +172,15 @@ void check_bytes(const json::object& amounts, const std::string& path, Texts& ou
   }
 }
 
-void check_environment(const json::value& container, const std::string& path, Texts& out) {
+void check_environment(view::Container container, const std::string& path, Texts& out) {
   std::set<std::string_view> names;
-  each_item(container, path + ".", "env", [&](const json::value& variable, const std::string& at) {
-    std::string_view name = get_string(variable, "name");
+  each_item(container.env(), path + ".env", [&](view::EnvVar variable, const std::string& at) {
+    std::string_view name = variable.name();
     if (names.insert(name).second) return;
     std::string reference = "$(" + std::string(name) + ")";
-    std::string_view value = get_string(variable, "value");
+    std::string_view value = variable.value();
     // memmem(3) is linear in both lengths, find() takes their product.
-    bool adds_to_it = !find(variable, "valueFrom") && value != reference &&
+    bool adds_to_it = !variable.has_value_from() && value != reference &&
                       ::memmem(value.data(), value.size(), reference.data(), reference.size()) != nullptr;
     if (!adds_to_it)
       out.push_back(at + ": hides previous definition of " + quoted(name) + ", which may be dropped when using apply");
@@ -186,15 +198,14 @@ struct Ports {
 };
 constexpr size_t kPortPairsMax = 1'000'000, kPortWarningsMax = 200;  // further warnings would be truncated anyway
 
-void check_ports(const json::value& container, const std::string& path, Ports& all, Texts& out) {
-  each_item(container, path + ".", "ports", [&](const json::value& value, const std::string& at) {
-    Port port{at, get_int(value, "hostPort"), get_string(value, "hostIP")};
-    int64_t number = get_int(value, "containerPort");
-    std::string_view protocol = get_string(value, "protocol");
+void check_ports(view::Container container, const std::string& path, Ports& all, Texts& out) {
+  each_item(container.ports(), path + ".ports", [&](view::ContainerPort declared, const std::string& at) {
+    Port port{at, declared.host_port(), declared.host_ip()};
+    int64_t number = declared.container_port();
+    std::string_view protocol = declared.protocol();
     if (!port.host_ip.empty() && port.host_port == 0)
-      out.push_back(at + ": hostIP set without hostPort: {Name:" + std::string(get_string(value, "name")) +
-                    " HostPort:0 ContainerPort:" + std::to_string(number) + " Protocol:" + std::string(protocol) +
-                    " HostIP:" + std::string(port.host_ip) + "}");
+      out.push_back(at + ": hostIP set without hostPort: {Name:" + std::string(declared.name()) + " HostPort:0 ContainerPort:" +
+                    std::to_string(number) + " Protocol:" + std::string(protocol) + " HostIP:" + std::string(port.host_ip) + "}");
     std::vector<Port>& others = all.of[{number, protocol}];
     for (const Port& other : others) {
       if (++all.compared > kPortPairsMax || out.size() >= kPortWarningsMax) return;
@@ -209,67 +220,66 @@ void check_ports(const json::value& container, const std::string& path, Ports& a
 }
 
 // `at`: path of the template; "" for a pod.
-void check_pod(const json::value& pod, const std::string& at, Texts& out) {
+void check_pod(view::PodTemplateSpec pod, const std::string& at, Texts& out) {
   const std::string prefix = at.empty() ? "" : at + ".", path = prefix + "spec.";
-  const json::value* spec = find(pod, "spec");
+  view::PodSpec spec = pod.spec();
   if (!spec) return;
-  const json::object& annotations = get_object(pod, "metadata.annotations");
+  const json::object& annotations = pod.metadata().annotations();
   auto has_annotation = [&](std::string_view key) { return annotations.contains(key); };
   auto annotation = [&](std::string_view key, std::string_view says) {
     out.push_back(keyed(prefix + "metadata.annotations", key) + ": " + std::string(says));
   };
-  check_places(*spec, path, out);
+  check_places(spec, path, out);
   for (const auto& [key, says] : kAnnotations)
     if (has_annotation(key)) annotation(key, says);
-  check_volumes(*spec, path, out);
-  check_lists(*spec, path, out);
-  check_bytes(get_object(*spec, "overhead"), path + "overhead", out);
+  check_volumes(spec, path, out);
+  check_lists(spec, path, out);
+  check_bytes(spec.overhead(), path + "overhead", out);
   constexpr std::string_view kSeccomp = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
-  if (has_annotation(kSeccompPod) && !find(*spec, "securityContext.seccompProfile")) annotation(kSeccompPod, kSeccomp);
+  if (has_annotation(kSeccompPod) && !spec.security_context().has_seccomp_profile()) annotation(kSeccompPod, kSeccomp);
   Ports ports;
   Texts of_ports;
-  visit_containers(*spec, [&](const json::value& container, std::string_view list, size_t index) {
+  visit_containers(spec, [&](view::Container container, std::string_view list, size_t index) {
     const std::string where = indexed(path + std::string(list), index);
-    std::string name(get_string(container, "name"));
+    std::string name(container.name());
     if (std::string key = std::string(kSeccompContainer) + name;
-        has_annotation(key) && !find(container, "securityContext.seccompProfile"))
+        has_annotation(key) && !container.security_context().has_seccomp_profile())
       annotation(key, kSeccomp);
-    bool has_profile = find(*spec, "securityContext.appArmorProfile") || find(container, "securityContext.appArmorProfile");
+    bool has_profile = spec.security_context().has_app_armor_profile() || container.security_context().has_app_armor_profile();
     if (std::string key = std::string(kAppArmorAnnotation) + name; !at.empty() && has_annotation(key) && !has_profile)
       annotation(key, kAppArmor);
-    for (std::string_view part : {"resources.limits", "resources.requests"})
-      check_bytes(get_object(container, part), where + "." + std::string(part), out);
+    check_bytes(container.resources().limits(), where + ".resources.limits", out);
+    check_bytes(container.resources().requests(), where + ".resources.requests", out);
     check_environment(container, where, out);
     check_ports(container, where, ports, of_ports);
   });
   std::ranges::move(of_ports, std::back_inserter(out));
-  if (get_int(*spec, "terminationGracePeriodSeconds") < 0)
+  if (spec.termination_grace_period_seconds() < 0)
     out.push_back(path + "terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1");
-  check_pod_affinity(*spec, path, out);
+  check_pod_affinity(spec, path, out);
 }
 
 // ---- other kinds ----
 
-void check_service(const json::value& service, Texts& out) {
-  std::string_view type = get_string(service, "spec.type");
-  bool headless = type == "ClusterIP" && get_string(service, "spec.clusterIP") == "None", external = type == "ExternalName";
-  bool has_addresses = !get_array(service, "spec.externalIPs").empty();
+void check_service(view::Service service, Texts& out) {
+  view::ServiceSpec spec = service.spec();
+  std::string_view type = spec.type();
+  bool headless = type == "ClusterIP" && spec.cluster_ip() == "None", external = type == "ExternalName";
+  bool has_addresses = !spec.external_ips().empty();
   constexpr std::string_view kHints = "service.kubernetes.io/topology-aware-hints";
-  if (get_object(service, "metadata.annotations").contains(kHints))
+  if (service.metadata().annotations().contains(kHints))
     out.push_back("annotation " + std::string(kHints) + " is deprecated, please use service.kubernetes.io/topology-mode instead");
   if (headless) {
-    if (!get_string(service, "spec.loadBalancerIP").empty())
-      out.push_back("spec.loadBalancerIP is ignored for headless services");
+    if (!spec.load_balancer_ip().empty()) out.push_back("spec.loadBalancerIP is ignored for headless services");
     if (has_addresses) out.push_back("spec.externalIPs is ignored for headless services");
-    if (get_string(service, "spec.sessionAffinity") != "None")
-      out.push_back("spec.SessionAffinity is ignored for headless services");
+    if (spec.session_affinity() != "None") out.push_back("spec.SessionAffinity is ignored for headless services");
   }
   if (has_addresses && !headless && !external)
     out.push_back("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
   if (external && has_addresses) out.push_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
-  if (!external && !get_string(service, "spec.externalName").empty())
+  if (!external && !spec.external_name().empty())
     out.push_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
-  if (get_string(service, "spec.trafficDistribution") == "PreferClose")
+  if (spec.traffic_distribution() == "PreferClose")
     out.push_back("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
 }
 
@@ -293,12 +303,11 @@ class Warnings : public Plugin {
   Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kPod) || !request.warnings) return {};
     const json::value& pod = *request.object;
-    if (const json::value* spec = find(pod, "spec"))
-      visit_containers(*spec, [&](const json::value& container, std::string_view, size_t) {
-        if (!app_armor_by_annotation(pod, container)) return;
-        std::string key = std::string(kAppArmorAnnotation) + std::string(get_string(container, "name"));
-        request.warn(keyed("metadata.annotations", key) + ": " + std::string(kAppArmor));
-      });
+    visit_containers(view::Pod(pod).spec(), [&](view::Container container, std::string_view, size_t) {
+      if (!app_armor_by_annotation(pod, container.raw())) return;
+      std::string key = std::string(kAppArmorAnnotation).append(container.name());
+      request.warn(keyed("metadata.annotations", key) + ": " + std::string(kAppArmor));
+    });
     return {};
   }
 
@@ -310,19 +319,20 @@ class Warnings : public Plugin {
     const json::value& object = *request.object;
     Texts out;
     if (request.operation == Operation::create && request.info.traits.names_pods)
-      check_name(request, std::string(get_string(object, "metadata.name")), out);
-    if (const json::value* pod = pod_of(request.info, object)) {
-      const json::value* before = request.old ? pod_of(request.info, request.old->json()) : nullptr;
-      if (!before || *before != *pod)
-        check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template), out);
+      check_name(request, std::string(metadata_of(object).name()), out);
+    if (view::PodTemplateSpec pod = pod_of(request.info, object)) {
+      auto before = request.old ? pod_of(request.info, request.old->json()) : view::PodTemplateSpec();
+      if (before.raw() != pod.raw())
+        check_pod(pod, request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template), out);
     }
-    if (request.kind == kService) check_service(object, out);
-    if (request.creates(kIngress) && !find(object, "spec.ingressClassName") &&
-        get_object(object, "metadata.annotations").contains("kubernetes.io/ingress.class"))
+    if (request.kind == kService) check_service(view::Service(object), out);
+    if (request.creates(kIngress) && !view::Ingress(object).spec().has_ingress_class_name() &&
+        metadata_of(object).annotations().contains("kubernetes.io/ingress.class"))
       out.push_back("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
     if (request.kind == kPersistentVolumeClaim)
-      check_bytes(get_object(object, "spec.resources.requests"), "spec.resources.requests", out);
-    if (request.kind == kPersistentVolume && get_string(object, "spec.persistentVolumeReclaimPolicy") == "Recycle")
+      check_bytes(view::PersistentVolumeClaim(object).spec().resources().requests(), "spec.resources.requests", out);
+    if (request.kind == kPersistentVolume &&
+        view::PersistentVolume(object).spec().persistent_volume_reclaim_policy() == "Recycle")
       out.push_back(
           "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
           "use dynamic provisioning.");

@@ -8,7 +8,8 @@ namespace coracle::admission {
 namespace {
 
 std::string found(SecurityLevel level, std::optional<int> minor, const std::string& spec, const std::string& metadata = "{}") {
-  return details(violations({level, minor}, MUST(parse_json(metadata)), MUST(parse_json(spec))));
+  json::value of_pod = MUST(parse_json(metadata)), of_spec = MUST(parse_json(spec));
+  return details(violations({level, minor}, view::ObjectMeta(of_pod), view::PodSpec(of_spec)));
 }
 constexpr auto kBaseline = SecurityLevel::baseline, kRestricted = SecurityLevel::restricted;
 
