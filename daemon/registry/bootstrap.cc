@@ -4,6 +4,7 @@
 
 #include "daemon/registry/parts.h"
 #include "store/kinds/flowcontrol/flow_defaults.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/kinds/service/server/address_range.h"
 #include "store/object/object.h"
 #include "store/schema/priority.h"
@@ -87,7 +88,7 @@ json::value storage_class(std::string_view name, std::string_view provisioner, b
 Result<void> make_storage_classes(Registry& registry) {
   for (const json::value& wanted :
        {storage_class("directory", "coracle.io/directory", true), storage_class("local-path", "rancher.io/local-path", false)}) {
-    Key key{"", std::string(get_string(wanted, "metadata.name"))};
+    Key key{"", std::string(metadata_of(wanted).name())};
     if (!registry.get(kStorageClass, key)) TRY(ensure(registry, kStorageClass, key, wanted));
   }
   return {};
@@ -98,19 +99,20 @@ Result<void> make_storage_classes(Registry& registry) {
 Result<void> ensure_flow_control(Registry& registry) {
   for (const Kind& kind : {kPriorityLevelConfiguration, kFlowSchema}) {
     for (const json::value& wanted : schema::initial_flow_objects(kind)) {
-      Key key{"", std::string(get_string(wanted, "metadata.name"))};
+      Key key{"", std::string(metadata_of(wanted).name())};
       auto found = registry.get(kind, key);
       if (!found) {
         TRY(registry.create(kind, {}, wanted, internal_writer()));
         continue;
       }
-      const json::value* spec = find((*found)->json(), "spec");
+      // A PriorityLevelConfiguration has a spec too.
+      const json::value &spec = view::FlowSchema(**found).spec().raw(), &wanted_spec = view::FlowSchema(wanted).spec().raw();
       bool ours =
           schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
       bool exempt = key.name == "exempt" && kind == kPriorityLevelConfiguration;  // its shares may be changed by administrators
-      if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
+      if (!ours || exempt || spec == wanted_spec) continue;
       json::value replaced = (*found)->json();
-      replaced.get_object()["spec"] = *find(wanted, "spec");
+      replaced.get_object()["spec"] = wanted_spec;
       TRY(registry.update(kind, key, {}, std::move(replaced), internal_writer()));
     }
   }

@@ -6,6 +6,7 @@
 
 #include "daemon/registry/metadata.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -35,14 +36,14 @@ int64_t at_least_graceful(int64_t grace) { return grace < 0 ? 1 : grace; }
 // The grace period of a pod in seconds; 0 if it has no node or has ended.
 int64_t grace_of(const Object& pod, const DeleteOptions& options) {
   int64_t grace = at_least_graceful(
-      options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds)));
+      options.grace_period_seconds.value_or(view::Pod(pod).spec().termination_grace_period_seconds_or(kPodGraceSeconds)));
   if (view::Pod(pod).spec().node_name().empty() || is_terminal(view::Pod(pod))) grace = 0;
   return grace;
 }
 
 bool names_finalizer(const json::value& body, std::string_view name) {
-  const json::array& all = get_array(body, "metadata.finalizers");
-  return std::find(all.begin(), all.end(), json::value(name)) != all.end();
+  auto all = metadata_of(body).finalizers();
+  return std::find(all.begin(), all.end(), name) != all.end();
 }
 
 Result<void> apply_propagation(json::value& body, const std::string& propagation, const schema::KindTraits& traits) {
@@ -63,7 +64,7 @@ Result<void> apply_propagation(json::value& body, const std::string& propagation
 }
 
 void mark(json::value& body, int64_t grace, const schema::KindTraits& traits, WallTime now) {
-  json::object& metadata = metadata_of(body);
+  json::object& metadata = make_metadata(body);
   bool first = !metadata.contains("deletionTimestamp");
   metadata["deletionTimestamp"] = format_time(now + bounded_seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
@@ -71,7 +72,7 @@ void mark(json::value& body, int64_t grace, const schema::KindTraits& traits, Wa
 }
 
 bool held(const json::value& body, const schema::KindTraits& traits) {
-  return has_finalizers(body) || (traits.awaits_finalize && !get_array(body, "spec.finalizers").empty());
+  return has_finalizers(body) || (traits.awaits_finalize && !view::Namespace(body).spec().finalizers().empty());
 }
 
 // A later deletion can only shorten the grace period.
@@ -81,10 +82,10 @@ DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions&
   if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
   json::value body = object.json();
   if (grace == 0 && !held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
-  WallTime began = parse_time(get_string(body, "metadata.deletionTimestamp")).value_or(now) - bounded_seconds(granted);
+  WallTime began = parse_time(metadata_of(body).deletion_timestamp()).value_or(now) - bounded_seconds(granted);
   bool overdue = began + bounded_seconds(grace) < now;
   if (overdue && grace > 0) grace = 1;  // not 0, so that the kubelet sees a shortened period
-  json::object& metadata = metadata_of(body);
+  json::object& metadata = make_metadata(body);
   metadata["deletionTimestamp"] = format_time(overdue ? now : began + bounded_seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
   return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};
@@ -95,7 +96,7 @@ DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions&
 Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindTraits& traits,
                                    WallTime now) {
   TRY(check_preconditions(object, options));
-  int64_t granted = object.deleting() ? get_int(object.json(), "metadata.deletionGracePeriodSeconds") : 0;
+  int64_t granted = object.deleting() ? metadata_of(object).deletion_grace_period_seconds() : 0;
   if (traits.graceful && granted > 0) return shorten(object, granted, options, traits, now);
   json::value body = object.json();
   TRY(apply_propagation(body, options.propagation, traits));
@@ -112,8 +113,9 @@ Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& op
 }
 
 bool may_go(const json::value& object, const schema::KindTraits& traits) {
-  if (get_string(object, "metadata.deletionTimestamp").empty() || held(object, traits)) return false;
-  return !traits.graceful || get_int(object, "metadata.deletionGracePeriodSeconds") == 0;
+  view::ObjectMeta metadata = metadata_of(object);
+  if (metadata.deletion_timestamp().empty() || held(object, traits)) return false;
+  return !traits.graceful || metadata.deletion_grace_period_seconds() == 0;
 }
 
 }  // namespace coracle::registry

@@ -31,10 +31,9 @@ Error being_processed(const std::string& budget) {
 
 // Why the budget allows no disruption.
 std::string refusal(const Object& budget) {
-  const json::value* condition = quota::allowed_condition(budget.json());
-  std::string message(condition ? get_string(*condition, "message") : ""), head = "The disruption budget " + budget.name();
-  bool says_no = condition && get_string(*condition, "status") == "False" && !message.empty();
-  std::string reason(condition ? get_string(*condition, "reason") : "");
+  view::Condition condition(quota::allowed_condition(budget.json()));
+  std::string message(condition.message()), reason(condition.reason()), head = "The disruption budget " + budget.name();
+  bool says_no = condition.status() == "False" && !message.empty();
   if (says_no && reason == "SyncFailed")
     return head + " does not allow evicting pods currently because it failed sync: " + message;
   view::PodDisruptionBudgetStatus status = view::PodDisruptionBudget(budget).status();
@@ -91,7 +90,7 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   for (std::string_view value : given.dry_run()) {
     if (value != "All")
       return invalid({"meta.k8s.io", "v1", "DeleteOptions", {}}, "",
-                     {not_supported("deleteOptions.dryRun", to_text(*find(given.raw(), "dryRun")), {"All"})});
+                     {not_supported("deleteOptions.dryRun", to_text(json::value(given.dry_run().raw())), {"All"})});
     writer.dry_run = true;
   }
   return options;
@@ -112,9 +111,9 @@ Result<json::value> targeted(const Object& pod, const DeleteOptions& options, Wa
                      {"reason", "EvictionByEvictionAPI"},
                      {"message", "Eviction API: evicting"}};
   auto found = std::find_if(all.begin(), all.end(),
-                            [](const json::value& each) { return get_string(each, "type") == "DisruptionTarget"; });
+                            [](const json::value& each) { return view::PodCondition(each).type() == "DisruptionTarget"; });
   if (found == all.end()) all.push_back(std::move(fresh));
-  else if (get_string(*found, "status") != "True") *found = std::move(fresh);
+  else if (view::PodCondition(*found).status() != "True") *found = std::move(fresh);
   return out;
 }
 

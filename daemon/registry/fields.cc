@@ -7,6 +7,7 @@
 #include "store/object/selector.h"
 #include "store/object/status.h"
 #include "store/schema/catalog.h"
+#include "store/schema/views.h"
 
 namespace coracle::registry {
 namespace {
@@ -37,7 +38,7 @@ std::string text_of(const json::value* value) {
   if (!value || value->is_null()) return {};
   if (const json::string* text = value->if_string()) return {text->data(), text->size()};
   if (const json::array* list = value->if_array()) {  // status.podIPs: the first one counts
-    return list->empty() ? std::string() : std::string(get_string((*list)[0], "ip"));
+    return list->empty() ? std::string() : std::string(view::PodIP((*list)[0]).ip());
   }
   return to_text(*value);
 }

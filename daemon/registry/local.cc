@@ -3,6 +3,7 @@
 #include "daemon/registry/local.h"
 
 #include "daemon/registry/watch.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/schema/convert.h"
@@ -19,7 +20,8 @@ class LocalWatch : public Watch {
 };
 
 Key key_of(const json::value& body) {
-  return {std::string(get_string(body, "metadata.namespace")), std::string(get_string(body, "metadata.name"))};
+  view::ObjectMeta metadata = metadata_of(body);
+  return {std::string(metadata.namespace_()), std::string(metadata.name())};
 }
 
 }  // namespace

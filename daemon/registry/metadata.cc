@@ -7,6 +7,7 @@
 
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/patch.h"
 #include "store/object/status.h"
@@ -27,7 +28,7 @@ Error wrong_version(std::string_view found, std::string_view expected) {
 
 }  // namespace
 
-json::object& metadata_of(json::value& object) {
+json::object& make_metadata(json::value& object) {
   json::value& metadata = make(object, "metadata");
   if (!metadata.is_object()) metadata.emplace_object();
   return metadata.get_object();
@@ -53,7 +54,7 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
   if (given && !given->is_object() && !given->is_null())
     return bad_request(std::string(kind.kind) + " in version \"" + std::string(kind.version) + "\" cannot be handled as a " +
                        std::string(kind.kind) + ": metadata must be an object");
-  json::object& metadata = metadata_of(body);
+  json::object& metadata = make_metadata(body);
   std::string ns = text_at(metadata, "namespace"), name = text_at(metadata, "name");
   if (kind.namespaced && !ns.empty() && ns != key.ns)
     return bad_request("the namespace of the provided object does not match the namespace sent on the request");
@@ -66,7 +67,7 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
 }
 
 Result<void> begin_life(json::value& object, bool counts_generations, WallTime now) {
-  json::object& metadata = metadata_of(object);
+  json::object& metadata = make_metadata(object);
   if (std::string given = text_at(metadata, "resourceVersion"); !given.empty() && given != "0")
     return bad_request("resourceVersion should not be set on objects to be created");
   for (std::string_view own : {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"})
@@ -78,15 +79,15 @@ Result<void> begin_life(json::value& object, bool counts_generations, WallTime n
 }
 
 Result<void> check_uid(const Kind& kind, const json::value& object, const Object& old) {
-  std::string uid(get_string(object, "metadata.uid"));
+  std::string uid(metadata_of(object).uid());
   if (uid.empty() || uid == old.uid()) return {};
   return conflict(kind, old.name(), "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + old.uid());
 }
 
 Result<void> continue_life(const Kind& kind, json::value& object, const Object& old) {
   TRY(check_uid(kind, object, old));
-  json::object& metadata = metadata_of(object);
-  const json::object& before = get_object(old.json(), "metadata");
+  json::object& metadata = make_metadata(object);
+  const json::object& before = metadata_of(old).members();
   for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
                                "generation", "selfLink"}) {
     if (const json::value* kept = before.if_contains(own)) metadata[own] = *kept;
@@ -97,11 +98,10 @@ Result<void> continue_life(const Kind& kind, json::value& object, const Object& 
     if (const json::value* kept = before.if_contains("managedFields")) metadata["managedFields"] = *kept;
   if (!old.deleting()) return {};
   std::set<std::string_view> had;
-  for (const json::value& finalizer : get_array(old.json(), "metadata.finalizers"))
-    if (finalizer.is_string()) had.insert(finalizer.get_string());
+  for (std::string_view finalizer : metadata_of(old).finalizers()) had.insert(finalizer);
   std::vector<std::string> added;
-  for (const json::value& finalizer : get_array(object, "metadata.finalizers"))
-    if (finalizer.is_string() && !had.contains(finalizer.get_string())) added.push_back(quoted(finalizer.get_string()));
+  for (std::string_view finalizer : metadata_of(object).finalizers())
+    if (!had.contains(finalizer)) added.push_back(quoted(finalizer));
   if (added.empty()) return {};
   return invalid(kind, old.name(),
                  {forbidden_field("metadata.finalizers",
@@ -123,13 +123,13 @@ bool spec_changed(const json::value& object, const json::value& old) {
 }
 
 void count_generation(json::value& object, const json::value& old) {
-  metadata_of(object)["generation"] = get_int(old, "metadata.generation") + 1;
+  make_metadata(object)["generation"] = metadata_of(old).generation() + 1;
 }
 
-bool has_finalizers(const json::value& object) { return !get_array(object, "metadata.finalizers").empty(); }
+bool has_finalizers(const json::value& object) { return !metadata_of(object).finalizers().empty(); }
 
 bool remove_finalizer(json::value& object, std::string_view name) {
-  json::object& metadata = metadata_of(object);
+  json::object& metadata = make_metadata(object);
   json::value* found = metadata.if_contains("finalizers");
   if (!found || !found->is_array()) return false;
   json::array& all = found->get_array();
@@ -141,7 +141,7 @@ bool remove_finalizer(json::value& object, std::string_view name) {
 }
 
 void add_finalizer(json::value& object, std::string_view name) {
-  json::value& finalizers = metadata_of(object)["finalizers"];
+  json::value& finalizers = make_metadata(object)["finalizers"];
   if (!finalizers.is_array()) finalizers.emplace_array();
   json::array& all = finalizers.get_array();
   if (std::find(all.begin(), all.end(), json::value(name)) == all.end()) all.push_back(json::value(name));

@@ -11,7 +11,7 @@
 
 namespace coracle::registry {
 
-json::object& metadata_of(json::value& object);  // created if absent
+json::object& make_metadata(json::value& object);  // the metadata, created if absent
 
 // Checks that the body has this kind and place; fills in apiVersion, kind, namespace and name if they are absent. Errors:
 // bad_request with Kubernetes' text.

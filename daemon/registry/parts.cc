@@ -3,6 +3,7 @@
 #include "daemon/registry/parts.h"
 
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::registry {
 namespace {
@@ -18,7 +19,7 @@ Result<void> make_service_network(Registry& registry, const kinds::Ranges& range
     if (!made && made.error().code() != Code::already_exists) return made.take_error();
   }
   ObjectPtr there = TRY(registry.get(kServiceCIDR, key));
-  if (!get_array(there->json(), "status.conditions").empty()) return {};
+  if (!view::ServiceCIDR(*there).status().conditions().empty()) return {};
   json::object ready{{"type", "Ready"},
                      {"status", "True"},
                      {"lastTransitionTime", format_time(registry.clock().now())},

@@ -12,6 +12,7 @@
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/scale.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/patch.h"
 #include "store/object/status.h"
@@ -43,7 +44,7 @@ json::value take_status(json::value& object) {
 
 // Absent for "" and "0".
 std::string given_revision(const json::value& body) {
-  std::string_view given = get_string(body, "metadata.resourceVersion");
+  std::string_view given = metadata_of(body).resource_version();
   return given == "0" ? std::string() : std::string(given);
 }
 
@@ -106,7 +107,7 @@ bool is_about_charge(const Error& error, const Kind& kind, const Key& key) {
 
 Result<void> check(const schema::KindInfo& info, const json::value& object, std::vector<Cause> causes) {
   if (causes.empty()) return {};
-  return invalid(info.kind, get_string(object, "metadata.name"), std::move(causes));
+  return invalid(info.kind, metadata_of(object).name(), std::move(causes));
 }
 
 Result<json::value> patched_by(const schema::Type& type, json::value document, PatchType how, const json::value& patch) {
@@ -143,7 +144,7 @@ Error version_demanded(const Kind& kind, std::string_view name) {
 
 // Removes duplicate owner references and warns the client.
 void drop_repeated_owners(json::value& object, const Writer& writer) {
-  json::value* owners = metadata_of(object).if_contains("ownerReferences");
+  json::value* owners = make_metadata(object).if_contains("ownerReferences");
   if (!owners || !owners->is_array()) return;
   json::array kept(owners->storage());
   std::set<std::string> seen;
@@ -151,7 +152,8 @@ void drop_repeated_owners(json::value& object, const Writer& writer) {
   for (json::value& owner : owners->get_array()) {
     bool known = !seen.insert(to_text(owner)).second;  // canonical: equal owners have the same text
     if (!known) kept.push_back(std::move(owner));
-    else if (repeated.size() < kRepeatedOwnersNamedMax) repeated.insert(shortened_path(std::string(get_string(owner, "uid"))));
+    else if (repeated.size() < kRepeatedOwnersNamedMax)
+      repeated.insert(shortened_path(std::string(view::OwnerReference(owner).uid())));
   }
   *owners = std::move(kept);
   if (repeated.empty()) return;
@@ -198,9 +200,9 @@ Result<json::value> decode_part(const schema::Type& type, const Key& key, json::
 
 Result<json::value> decode_action(const schema::KindInfo& info, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
-  if (subresource == "eviction" && get_string(body, "apiVersion") == "policy/v1beta1")  // kubectl until 1.21 sends that
+  if (subresource == "eviction" && view::Eviction(body).api_version() == "policy/v1beta1")  // kubectl until 1.21 sends that
     body.get_object()["apiVersion"] = "policy/v1";
-  std::string_view name = get_string(body, "metadata.name");
+  std::string_view name = metadata_of(body).name();
   bool another = !name.empty() && name != key.name;
   if (another && subresource == "token")
     return invalid(kTokenRequest, key.name,
@@ -224,15 +226,16 @@ Result<void> check_applied(const schema::KindInfo& info, const json::value& patc
 // The old pod with the resources of the containers from `body`.
 json::value with_amounts_of(const json::value& body, const json::value& pod) {
   json::value out = pod;
-  for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
-    if (!find(out, list)) continue;
-    std::map<std::string_view, const json::value*> wanted;
-    for (const json::value& container : get_array(body, list)) wanted[get_string(container, "name")] = &container;
-    for (json::value& container : make(out, list).get_array()) {
-      auto named = wanted.find(get_string(container, "name"));
+  for (auto [path, list] : {std::pair("spec.containers", &view::PodSpec::containers),
+                            std::pair("spec.initContainers", &view::PodSpec::init_containers)}) {
+    if ((view::Pod(out).spec().*list)().empty()) continue;
+    std::map<std::string_view, view::Container> wanted;
+    for (view::Container container : (view::Pod(body).spec().*list)()) wanted[container.name()] = container;
+    for (json::value& container : make(out, path).get_array()) {
+      auto named = wanted.find(view::Container(container).name());
       if (named == wanted.end()) continue;
       for (std::string_view field : {"resources", "resizePolicy"}) {
-        if (const json::value* value = find(*named->second, field)) container.get_object()[field] = *value;
+        if (const json::value* value = named->second.members().if_contains(field)) container.get_object()[field] = *value;
         else container.get_object().erase(field);
       }
     }
@@ -255,8 +258,8 @@ void record_update(const schema::KindInfo& info, const json::value& old, json::v
   json::value before = old.is_object() ? schema::convert(info.stored(), info, old) : old;
   json::value after = schema::convert(info.stored(), info, object);
   schema::track_update(info, before, after, std::move(written), manager, now);
-  if (const json::value* fields = find(after, "metadata.managedFields")) metadata_of(object)["managedFields"] = *fields;
-  else metadata_of(object).erase("managedFields");
+  if (metadata_of(after).has_managed_fields()) make_metadata(object)["managedFields"] = metadata_of(after).managed_fields().raw();
+  else make_metadata(object).erase("managedFields");
 }
 
 // Whether the write is exempt from the store's size limit: writes of components must not fail because of stored user data, nor
@@ -440,7 +443,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   const schema::KindPtr served = TRY(catalogs_.find(kind));
   const schema::KindInfo& info = *served;
   TRY(settle_place(info.kind, body, place));
-  bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
+  bool generated = metadata_of(body).name().empty() && !metadata_of(body).generate_name().empty();
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
   auto exclusive = exclusive_lock_of(kinds::strategy_of(info.stored().kind));
   bool once = !generated && engine_.count(kResourceQuota) == 0;  // there is no reason for a retry
@@ -448,12 +451,12 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   Warnings warnings(writer);
   for (int attempt = 1, names = 1;; attempt++) {
     warnings.begin_again();
-    if (generated) metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
+    if (generated) make_metadata(decoded)["name"] = generate_name(metadata_of(decoded).generate_name());
     auto made = create_once(info, place, decoded, writer);
     if (made || attempt == kConflictAttempts) return made;
     bool taken = generated && made.error().code() == Code::already_exists;
     if (!taken && !quota_was_replaced(made.error())) return made;
-    if (taken && names++ == kNameAttempts) return no_unique_name(info.kind, get_string(decoded, "metadata.name"));
+    if (taken && names++ == kNameAttempts) return no_unique_name(info.kind, metadata_of(decoded).name());
   }
 }
 
@@ -472,13 +475,13 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   if (strategy.record_user) strategy.record_user(object, writer.user);
   schema::apply_defaults(stored, object);
   admission::Request request =
-      request_for(admission::Operation::create, stored, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
+      request_for(admission::Operation::create, stored, {place.ns, std::string(metadata_of(object).name())}, {}, writer);
   request.object = &object;
   TRY(admission_.admit(request));
   schema::apply_defaults(stored, object);  // for what admission has added
   std::unique_ptr<kinds::Hold> hold;       // until the commit
   if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, services_, ranges_, now, writer.dry_run, hold}));
-  metadata_of(object)["resourceVersion"] = "0";  // reserves its place: the engine fills it in, and a later write compares equal
+  make_metadata(object)["resourceVersion"] = "0";  // reserves its place: the engine fills it in, and a later write compares equal
   // Puts added fields in their canonical place.
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
@@ -488,10 +491,10 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   request.charges = &charges;
   TRY(admission_.validate(request));
 
-  Key key{place.ns, std::string(get_string(object, "metadata.name"))};
+  Key key{place.ns, std::string(metadata_of(object).name())};
   if (writer.dry_run) {
     if (engine_.get(stored.kind, key)) return already_exists(info.kind, key.name);
-    metadata_of(object).erase("resourceVersion");
+    make_metadata(object).erase("resourceVersion");
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(info, std::move(imagined)), true};
   }
@@ -509,7 +512,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   const schema::KindPtr served = TRY(catalogs_.find(kind));
   const schema::KindInfo& info = *served;
   Target target{info, kinds::strategy_of(info.stored().kind), key, subresource};
-  if (get_string(body, "metadata.name").empty()) return nameless(key.name);
+  if (metadata_of(body).name().empty()) return nameless(key.name);
   if (subresource == "scale") {
     json::value scale = TRY(decode_part(part_type(info, subresource), key, std::move(body), writer));
     return modify(
@@ -530,7 +533,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   bool absent = !changed && changed.error().code() == Code::not_found;
   if (!absent || !info.traits.created_by_update || !subresource.empty()) return changed;
   TRY(check_create(info.kind, key, writer));
-  metadata_of(decoded).erase("resourceVersion");
+  make_metadata(decoded).erase("resourceVersion");
   Writer creator = writer;
   creator.validation = FieldValidation::ignore;  // unknown fields were reported already
   return create(kind, key, std::move(decoded), creator);
@@ -558,7 +561,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
                                : patched_by(info.type(), old.json(), type, patch);
         if (!patched) return unpatchable(patched.take_error());
         json::value body = *std::move(patched);
-        if (get_string(body, "metadata.name").empty()) return nameless(key.name);
+        if (metadata_of(body).name().empty()) return nameless(key.name);
         TRY(settle_place(info.kind, body, key));
         std::string demanded = given_revision(body);
         if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
@@ -571,11 +574,11 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   bool absent = !changed && changed.error().code() == Code::not_found;
   if (!absent || !applies || !subresource.empty()) return changed;
   TRY(check_create(info.kind, key, writer));
-  if (!get_string(patch, "metadata.uid").empty())
+  if (!metadata_of(patch).uid().empty())
     return conflict(info.kind, key.name,
-                    "uid mismatch: the provided object specified uid " + std::string(get_string(patch, "metadata.uid")) +
+                    "uid mismatch: the provided object specified uid " + std::string(metadata_of(patch).uid()) +
                         ", and no existing object was found");
-  if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
+  if (metadata_of(patch).name().empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
   return create(kind, key, std::move(fresh), recorder);
 }
@@ -599,7 +602,7 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
         [&](const Object& old) -> Result<json::value> {
           TRY(apply_scale(old, scale));
           json::object spec;  // of the patch: in the decoded object, a missing value looks like 0
-          if (const json::value* number = find(patch, "spec.replicas")) spec["replicas"] = *number;
+          if (const json::value* number = view::Scale(patch).spec().members().if_contains("replicas")) spec["replicas"] = *number;
           schema::Manager manager = manager_of(writer, target.subresource, force);
           return schema::server_side_apply(target.info, old.json(), json::object{{"spec", std::move(spec)}}, manager,
                                            clock_.now());
@@ -611,7 +614,7 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
       [&](const Object& old) -> Result<json::value> {
         auto patched = patched_by(part, scale_of(old), type, patch);
         if (!patched) return unpatchable(patched.take_error());
-        if (get_string(*patched, "metadata.name").empty()) return nameless(target.key.name);
+        if (metadata_of(*patched).name().empty()) return nameless(target.key.name);
         json::value scale = TRY(decode_part(part, target.key, *std::move(patched), writer));
         return apply_scale(old, scale);
       },
@@ -626,26 +629,27 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     json::value out = before;
     if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
     else out.get_object().erase("status");
-    if (const json::value* fields = find(body, "metadata.managedFields")) metadata_of(out)["managedFields"] = *fields;
+    view::ObjectMeta sent = metadata_of(body);
+    if (sent.has_managed_fields()) make_metadata(out)["managedFields"] = sent.managed_fields().raw();
     for (std::string_view name : kBesideStatus) {
       if (!status_takes(target.stored(), name)) continue;
-      const json::value* given = find(body, "metadata." + std::string(name));
-      if (given) metadata_of(out)[name] = *given;
-      else metadata_of(out).erase(name);
+      const json::value* given = sent.members().if_contains(name);
+      if (given) make_metadata(out)[name] = *given;
+      else make_metadata(out).erase(name);
     }
     if (target.strategy.divide_status) target.strategy.divide_status(out, before, target.subresource, clock_.now());
     return out;
   }
   if (target.subresource == "finalize") {
     json::value out = before;
-    if (json::value* finalizers = const_cast<json::value*>(find(body, "spec.finalizers")))
-      make(out, "spec.finalizers") = std::move(*finalizers);
+    if (view::NamespaceSpec spec = view::Namespace(body).spec(); spec.has_finalizers())
+      make(out, "spec.finalizers") = spec.finalizers().raw();
     else if (out.get_object().contains("spec")) make(out, "spec").get_object().erase("finalizers");
     return out;
   }
   if (target.subresource == "ephemeralcontainers") {
     json::value out = before;
-    const json::array& added = get_array(body, "spec.ephemeralContainers");
+    const json::array& added = view::Pod(body).spec().ephemeral_containers().raw();
     if (!added.empty()) make(out, "spec.ephemeralContainers") = added;
     else make(out, "spec").get_object().erase("ephemeralContainers");
     return out;
@@ -829,11 +833,12 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
                                {"lastTransitionTime", format_time(clock_.now())},
                                {"observedGeneration", view::Pod(pod).metadata().generation()}};
         auto& all = conditions.get_array();
-        auto there = std::find_if(all.begin(), all.end(), [](const auto& c) { return get_string(c, "type") == "PodScheduled"; });
+        auto there = std::find_if(all.begin(), all.end(),
+                                  [](const json::value& c) { return view::PodCondition(c).type() == "PodScheduled"; });
         if (there == all.end()) all.push_back(std::move(scheduled));
         else *there = std::move(scheduled);
         for (const auto& [name, value] : binding.metadata().annotations()) {
-          json::value& annotations = metadata_of(out)["annotations"];
+          json::value& annotations = make_metadata(out)["annotations"];
           if (!annotations.is_object()) annotations.emplace_object();
           annotations.get_object()[name] = value;
         }
@@ -850,8 +855,8 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
   if (!token_issuer_) return Error(Code::unavailable, "no token can be issued: there is no signing key");
   ObjectPtr account = TRY(get(kServiceAccount, key));
   schema::apply_constant_defaults(*schema::root_type(kTokenRequest.api_version(), kTokenRequest.kind), body);
-  if (find(body, "spec.expirationSeconds") == nullptr) make(body, "spec.expirationSeconds") = 3600;
-  int64_t seconds = get_int(body, "spec.expirationSeconds");
+  if (!view::TokenRequest(body).spec().has_expiration_seconds()) make(body, "spec.expirationSeconds") = 3600;
+  int64_t seconds = view::TokenRequest(body).spec().expiration_seconds();
   if (seconds < kTokenSecondsMin)
     return invalid(
         kTokenRequest, key.name,
@@ -860,7 +865,7 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
     return invalid(kTokenRequest, key.name,
                    {invalid_value("spec.expirationSeconds", std::to_string(seconds),
                                   "may not specify a duration larger than 2^32 seconds")});
-  metadata_of(body)["creationTimestamp"] = format_time(clock_.now());
+  make_metadata(body)["creationTimestamp"] = format_time(clock_.now());
   json::value issued = TRY(token_issuer_->issue(*account, std::move(body)));
   if (writer.dry_run) make(issued, "status.token") = "";  // a dry run returns no credential
   return issued;

@@ -11,7 +11,7 @@ namespace {
 // The previous state, with the revision at which it stopped matching.
 ObjectPtr at_revision(const Object& object, Revision revision) {
   json::value body = object.json();
-  metadata_of(body)["resourceVersion"] = std::to_string(revision);
+  make_metadata(body)["resourceVersion"] = std::to_string(revision);
   return MUST(Object::make(object.kind(), std::move(body)));
 }
 
