@@ -275,12 +275,10 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
 // Built-in kinds are read by their views, by which the compiler checks the names (store/README.md). Paths are for code that reads
 // any kind, or no Kubernetes object. The list of rooms grows until it has them all.
 TEST(Tidy, reads_built_in_kinds_by_views) {
-  const std::vector<std::string> rooms = {
-      "daemon/auth/",    "daemon/controller/", "daemon/event/",     "daemon/flowcontrol/", "daemon/informer/",
-      "daemon/network/", "daemon/node/",       "daemon/placement/", "daemon/quota/",       "daemon/scheduler/",
-      "daemon/startup/", "daemon/stream/",     "daemon/volume/",
-  };
+  const std::vector<std::string> rooms = {"daemon/"};
   const std::vector<std::string> other_json = {
+      "daemon/api/exec_run.cc",                         // the size of a terminal
+      "daemon/api/images.cc",                           // a user and password for a registry
       "daemon/auth/audit_policy.cc",                    // the audit policy's file
       "daemon/auth/jwt.cc",                             // the header of a token
       "daemon/controller/autoscaler/custom_metrics.h",  // lists of custom.metrics.k8s.io

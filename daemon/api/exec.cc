@@ -19,8 +19,8 @@ Result<ExecRequest> read_exec_request(Call& call) {
   request.pod = call.key();
   ObjectPtr pod = TRY(call.context.registry.get(kPod, request.pod));
   std::string_view asked = query.get("container");
-  if (asked.empty() && !get_array(pod->json(), "spec.containers").empty())
-    asked = get_string(get_array(pod->json(), "spec.containers")[0], "name");
+  view::PodSpec spec = view::Pod(*pod).spec();
+  if (asked.empty() && !spec.containers().empty()) asked = spec.containers()[0].name();
   request.container = TRY(choose_container(*pod, asked));
   request.tty = query.flag("tty");
   request.use_stdin = query.flag("stdin"), request.use_stdout = query.flag("stdout");
@@ -30,11 +30,10 @@ Result<ExecRequest> read_exec_request(Call& call) {
   if (!attach && request.command.empty()) return bad_request("you must specify at least one command for the container");
   if (!request.use_stdin && !request.use_stdout && !request.use_stderr)
     return bad_request("you must specify at least 1 of stdin, stdout, stderr");
-  std::string_view phase = get_string(pod->json(), "status.phase");
+  std::string_view phase = view::Pod(*pod).status().phase();
   if (is_terminal_phase(phase))
     return bad_request("cannot exec into a container in a completed pod; current phase is " + std::string(phase));
-  if (get_string(pod->json(), "spec.nodeName").empty())
-    return bad_request("pod " + pod->name() + " does not have a host assigned");
+  if (spec.node_name().empty()) return bad_request("pod " + pod->name() + " does not have a host assigned");
   return request;
 }
 

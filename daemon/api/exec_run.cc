@@ -8,6 +8,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/sys/socket.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::api {
 namespace {
@@ -63,7 +64,9 @@ void ExecRun::see_out(const std::optional<Error>& not_started) {
 std::string exec_end_text(int version, const Result<int>& code) {
   if (version >= 4) return to_text(code ? exit_status(*code) : to_status(code.error()));
   if (!code) return code.error().text();
-  return *code == 0 ? "" : std::string(get_string(exit_status(*code), "message"));
+  if (*code == 0) return "";
+  const json::value status = exit_status(*code);
+  return std::string(view::Status(status).message());
 }
 
 bool apply_size(ExecRun& run, std::string_view text) {

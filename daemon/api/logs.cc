@@ -12,6 +12,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::api {
 namespace {
@@ -119,7 +120,7 @@ Result<void> send_log(Call& call) {
   ObjectPtr pod = TRY(call.context.registry.get(kPod, call.key()));
   LogRequest request = TRY(read_log_request(call, *pod));
   LogOutput output(call);
-  bool is_anywhere = !get_string(pod->json(), "spec.nodeName").empty();
+  bool is_anywhere = !view::Pod(*pod).spec().node_name().empty();
   // As in Kubernetes: a client that reads the logs of several pods gets those of the others.
   if (!is_anywhere) return output.end(), Result<void>();
   TRY(call.context.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
@@ -130,12 +131,12 @@ Result<void> send_log(Call& call) {
 }  // namespace
 
 Result<std::string> choose_container(const Object& pod, std::string_view asked) {
-  std::vector<std::string> choices, all;
-  for (std::string_view list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
-    for (const json::value& container : get_array(pod.json(), list)) {
-      all.emplace_back(get_string(container, "name"));
-      if (list == "spec.containers") choices.push_back(all.back());
-    }
+  std::vector<std::string> choices;
+  view::PodSpec spec = view::Pod(pod).spec();
+  for (view::Container container : spec.containers()) choices.emplace_back(container.name());
+  std::vector<std::string> all = choices;
+  for (view::Container container : spec.init_containers()) all.emplace_back(container.name());
+  for (view::EphemeralContainer container : spec.ephemeral_containers()) all.emplace_back(container.name());
   if (!asked.empty()) {
     for (const auto& name : all)
       if (name == asked) return name;

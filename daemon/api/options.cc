@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 #include "store/schema/decode.h"
 
@@ -127,10 +128,6 @@ struct RawDeleteOptions {
   std::vector<std::string> dry_run;
 };
 
-std::optional<std::string> text_of(const json::value* value) {
-  return value ? std::optional(std::string(value->get_string())) : std::nullopt;
-}
-
 Result<RawDeleteOptions> from_query(const Query& query) {
   RawDeleteOptions raw;
   raw.grace = TRY(integer(query, "gracePeriodSeconds"));
@@ -143,21 +140,21 @@ Result<RawDeleteOptions> from_query(const Query& query) {
 
 Result<RawDeleteOptions> from_body(const json::value& given) {
   if (!given.is_object()) return bad_request("decoded object cannot be converted to DeleteOptions");
-  std::string_view kind = get_string(given, "kind");
+  std::string_view kind = kind_in(given);
   if (!kind.empty() && kind != "DeleteOptions") return bad_request("decoded object cannot be converted to DeleteOptions");
   json::value body = given;
   body.get_object()["apiVersion"] = "v1";  // DeleteOptions of any group are accepted
   body.get_object()["kind"] = "DeleteOptions";
   schema::Decoded decoded = TRY(schema::decode(*schema::root_type("v1", "DeleteOptions"), std::move(body)));
   RawDeleteOptions raw;
-  const json::value& options = decoded.value;
-  if (find(options, "gracePeriodSeconds")) raw.grace = get_int(options, "gracePeriodSeconds");
-  if (find(options, "propagationPolicy")) raw.propagation = get_string(options, "propagationPolicy");
-  if (find(options, "orphanDependents")) raw.orphan = get_bool(options, "orphanDependents");
-  raw.uid = text_of(find(options, "preconditions.uid"));
-  raw.revision = text_of(find(options, "preconditions.resourceVersion"));
-  for (const json::value& value : get_array(options, "dryRun"))
-    if (value.is_string()) raw.dry_run.emplace_back(value.get_string());
+  view::DeleteOptions options(decoded.value);
+  view::Preconditions preconditions = options.preconditions();
+  if (options.has_grace_period_seconds()) raw.grace = options.grace_period_seconds();
+  if (options.has_propagation_policy()) raw.propagation = options.propagation_policy();
+  if (options.has_orphan_dependents()) raw.orphan = options.orphan_dependents();
+  if (preconditions.has_uid()) raw.uid = preconditions.uid();
+  if (preconditions.has_resource_version()) raw.revision = preconditions.resource_version();
+  for (std::string_view value : options.dry_run()) raw.dry_run.emplace_back(value);
   return raw;
 }
 

@@ -24,8 +24,7 @@ Result<ForwardRequest> read_forward_request(Call& call) {
   ForwardRequest request;
   request.pod = call.key();
   ObjectPtr pod = TRY(call.context.registry.get(kPod, request.pod));
-  if (get_string(pod->json(), "spec.nodeName").empty())
-    return bad_request("pod " + pod->name() + " does not have a host assigned");
+  if (view::Pod(*pod).spec().node_name().empty()) return bad_request("pod " + pod->name() + " does not have a host assigned");
   if (is_terminal(view::Pod(*pod)))
     return Error(Code::internal, "unable to upgrade connection: pod not found (" + quoted(pod->name() + "_" + pod->ns()) + ")");
   request.uid = pod->uid();

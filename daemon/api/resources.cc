@@ -9,6 +9,7 @@
 #include "daemon/registry/scale.h"
 #include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
@@ -72,7 +73,7 @@ Result<void> create(Call& call) {
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
   if (call.kind().resource == "bindings") {  // the older form of a binding: the body names the pod
-    std::string pod(get_string(body, "metadata.name"));
+    std::string pod(metadata_of(body).name());
     json::value answer =
         TRY(call.context.registry.create_subresource(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();

@@ -11,6 +11,7 @@
 #include "daemon/registry/metadata.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 #include "store/schema/decode.h"
 #include "store/schema/validate/findings.h"
@@ -26,21 +27,21 @@ json::array strings(const std::vector<std::string>& all) {
 
 // A choice of objects by fields or labels: as text or taken apart. Unknown operators are allowed: newer clients may know more.
 // Source: pkg/apis/authorization/validation
-void check_selector(const json::value& resource, std::string_view name, schema::Findings& out) {
+template <typename Selector>
+void check_selector(Selector selector, std::string_view name, schema::Findings& out) {
   using schema::sub, schema::item;
-  const json::value* selector = find(resource, name);
-  if (!selector || !selector->is_object()) return;
+  if (!selector) return;
   const std::string path = sub("spec.resourceAttributes", name), all = sub(path, "requirements");
-  const json::array& requirements = get_array(*selector, "requirements");
-  std::string_view text = get_string(*selector, "rawSelector");
+  auto requirements = selector.requirements();
+  std::string_view text = selector.raw_selector();
   if (!text.empty() && !requirements.empty())
     out.invalid(sub(path, "rawSelector"), text, "may not specified at the same time as requirements");
   if (text.empty() && requirements.empty())
     out.required(all, "when " + path + " is specified, requirements or rawSelector is required");
   for (size_t i = 0; i < requirements.size() && !out.full(); ++i) {
     const std::string at = item(all, i), values_path = sub(at, "values");
-    std::string_view op = get_string(requirements[i], "operator"), key = get_string(requirements[i], "key");
-    const std::vector<std::string> values = auth::strings_at(requirements[i], "values");
+    std::string_view op = requirements[i].operator_(), key = requirements[i].key();
+    view::Range<std::string_view> values = requirements[i].values();
     bool of_labels = name == "labelSelector";
     if (!of_labels && key.empty()) out.required(sub(at, "key"), "must be specified");
     if ((op == "In" || op == "NotIn") && values.empty())
@@ -64,7 +65,7 @@ bool is_left_empty(const json::value& value) {
 void check_review_metadata(const json::value& review, bool local, schema::Findings& out) {
   static constexpr std::string_view kIgnored[] = {
       "namespace", "managedFields", "uid", "selfLink", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"};
-  const json::object& metadata = get_object(review, "metadata");
+  const json::object& metadata = metadata_of(review).members();
   bool empty = std::all_of(metadata.begin(), metadata.end(), [](const auto& member) {
     bool ignored = std::find(std::begin(kIgnored), std::end(kIgnored), member.key()) != std::end(kIgnored);
     return ignored || is_left_empty(member.value());
@@ -75,40 +76,40 @@ void check_review_metadata(const json::value& review, bool local, schema::Findin
 // What is wrong with an access review, in Kubernetes' order. `ns`: of the request.
 std::vector<Cause> access_review_causes(const Kind& kind, const std::string& ns, const json::value& review) {
   schema::Findings out;
-  const json::value *resource = find(review, "spec.resourceAttributes"), *other = find(review, "spec.nonResourceAttributes");
-  bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
+  view::SubjectAccessReviewSpec spec = view::SubjectAccessReview(review).spec();  // that of the other kinds has the same fields
+  view::ResourceAttributes resource = spec.resource_attributes();
+  view::NonResourceAttributes other = spec.non_resource_attributes();
   bool of_self = kind.kind == "SelfSubjectAccessReview", local = kind.kind == "LocalSubjectAccessReview";
-  if (of_resource && of_path)
-    out.invalid_json("spec.nonResourceAttributes", *other, "cannot be specified in combination with resourceAttributes");
-  if (!of_resource && !of_path)
+  if (resource && other)
+    out.invalid_json("spec.nonResourceAttributes", other.raw(), "cannot be specified in combination with resourceAttributes");
+  if (!resource && !other)
     out.invalid_json("spec.resourceAttributes", json::value(),
                      "exactly one of nonResourceAttributes or resourceAttributes must be specified");
-  if (!of_self && get_string(review, "spec.user").empty() && get_array(review, "spec.groups").empty())
+  if (!of_self && spec.user().empty() && spec.groups().empty())
     out.invalid("spec.user", "", "at least one of user or group must be specified");
-  if (of_resource) check_selector(*resource, "fieldSelector", out), check_selector(*resource, "labelSelector", out);
+  check_selector(resource.field_selector(), "fieldSelector", out);
+  check_selector(resource.label_selector(), "labelSelector", out);
   check_review_metadata(review, local, out);
-  if (local && of_resource && get_string(*resource, "namespace") != ns)
-    out.invalid("spec.resourceAttributes.namespace", get_string(*resource, "namespace"), "must match metadata.namespace");
-  if (local && of_path) out.invalid_json("spec.nonResourceAttributes", *other, "disallowed on this kind of request");
+  if (local && resource && resource.namespace_() != ns)
+    out.invalid("spec.resourceAttributes.namespace", resource.namespace_(), "must match metadata.namespace");
+  if (local && other) out.invalid_json("spec.nonResourceAttributes", other.raw(), "disallowed on this kind of request");
   return out.take();
 }
 
 // Of a valid review.
-auth::Attributes asked_about(const json::value& spec) {
-  const json::value *resource = find(spec, "resourceAttributes"), *other = find(spec, "nonResourceAttributes");
-  bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
+auth::Attributes asked_about(view::SubjectAccessReviewSpec spec) {
+  view::ResourceAttributes resource = spec.resource_attributes();
+  view::NonResourceAttributes other = spec.non_resource_attributes();
   auth::Attributes out;
-  out.is_resource = of_resource;
-  if (of_path) return out.path = get_string(*other, "path"), out.verb = get_string(*other, "verb"), out;
-  out.verb = get_string(*resource, "verb"), out.group = get_string(*resource, "group"),
-  out.resource = get_string(*resource, "resource");
-  out.subresource = get_string(*resource, "subresource"), out.ns = get_string(*resource, "namespace"),
-  out.name = get_string(*resource, "name");
-  out.field_selector = get_string(*resource, "fieldSelector.rawSelector");
-  for (const json::value& term : get_array(*resource, "fieldSelector.requirements")) {
-    auto values = auth::strings_at(term, "values");
-    if (get_string(term, "operator") != "In" || values.size() != 1) continue;
-    out.field_selector += (out.field_selector.empty() ? "" : ",") + std::string(get_string(term, "key")) + "=" + values[0];
+  out.is_resource = bool(resource);
+  if (other) return out.path = other.path(), out.verb = other.verb(), out;
+  out.verb = resource.verb(), out.group = resource.group(), out.resource = resource.resource();
+  out.subresource = resource.subresource(), out.ns = resource.namespace_(), out.name = resource.name();
+  out.field_selector = resource.field_selector().raw_selector();
+  for (view::FieldSelectorRequirement term : resource.field_selector().requirements()) {
+    if (term.operator_() != "In" || term.values().size() != 1) continue;
+    out.field_selector += out.field_selector.empty() ? "" : ",";
+    out.field_selector.append(term.key()).append("=").append(term.values()[0]);
   }
   return out;
 }
@@ -120,18 +121,18 @@ json::object access_status(const Call& call, const User& user, const auth::Attri
   return out;
 }
 
-User user_of(const json::value& spec) {
+User user_of(view::SubjectAccessReviewSpec spec) {
   User user;
-  user.name = get_string(spec, "user");
-  user.uid = get_string(spec, "uid");
-  user.groups = auth::strings_at(spec, "groups");
-  for (const auto& [key, values] : get_object(spec, "extra"))
+  user.name = spec.user();
+  user.uid = spec.uid();
+  user.groups = auth::strings_of(spec.groups().raw());
+  for (const auto& [key, values] : spec.extra())
     if (values.is_array()) user.extra[std::string(key)] = auth::strings_of(values.get_array());
   return user;
 }
 
-json::object rules_status(const Call& call, const json::value& spec) {
-  auth::Authorizer::Held held = call.context.authorizer->rules_for(call.user, std::string(get_string(spec, "namespace")));
+json::object rules_status(const Call& call, std::string_view ns) {
+  auth::Authorizer::Held held = call.context.authorizer->rules_for(call.user, std::string(ns));
   json::array resources, others;
   for (const auth::Rule& rule : held.rules) {
     if (!rule.resources.empty()) {
@@ -149,30 +150,29 @@ json::object rules_status(const Call& call, const json::value& spec) {
   return out;
 }
 
-Result<json::object> token_status(const Call& call, const json::value& spec) {
-  std::string_view token = get_string(spec, "token");
+Result<json::object> token_status(const Call& call, view::TokenReviewSpec spec) {
+  std::string_view token = spec.token();
   if (token.empty()) return bad_request("token is required for TokenReview in authentication");
-  auto verified = call.context.tokens->verify(token, auth::strings_at(spec, "audiences"));
+  auto verified = call.context.tokens->verify(token, auth::strings_of(spec.audiences().raw()));
   if (!verified)
     return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
   json::object out{{"authenticated", true}, {"user", auth::user_info(verified->user)}};
-  if (!get_array(spec, "audiences").empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
+  if (!spec.audiences().empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
   return out;
 }
 
 Result<json::object> status_of(const Call& call, const json::value& review) {
   std::string_view kind = call.kind().kind;
-  static const json::value none = json::object();
-  const json::value* found = find(review, "spec");
-  const json::value& spec = found ? *found : none;
-  if (kind == "TokenReview") return token_status(call, spec);
+  if (kind == "TokenReview") return token_status(call, view::TokenReview(review).spec());
   if (kind == "SelfSubjectReview") return json::object{{"userInfo", auth::user_info(call.user)}};
   if (kind == "SelfSubjectRulesReview") {
-    if (get_string(spec, "namespace").empty()) return bad_request("no namespace on request");
-    return rules_status(call, spec);
+    std::string_view ns = view::SelfSubjectRulesReview(review).spec().namespace_();
+    if (ns.empty()) return bad_request("no namespace on request");
+    return rules_status(call, ns);
   }
   std::vector<Cause> causes = access_review_causes(call.kind(), call.route.ns, review);
   if (!causes.empty()) return invalid(call.kind(), "", std::move(causes));
+  view::SubjectAccessReviewSpec spec = view::SubjectAccessReview(review).spec();
   User user = kind == "SelfSubjectAccessReview" ? call.user : user_of(spec);
   return access_status(call, user, asked_about(spec));
 }

@@ -6,6 +6,7 @@
 #include "daemon/api/handlers.h"
 #include "store/object/status.h"
 #include "store/schema/table.h"
+#include "store/schema/views.h"
 
 namespace coracle::api {
 namespace {
@@ -24,14 +25,15 @@ json::object scale_table(const json::value& scale, schema::IncludeObject include
   for (const ScaleColumn& column : kScaleColumns)
     columns.push_back(json::object{
         {"name", column.name}, {"type", column.type}, {"format", column.format}, {"description", column.doc}, {"priority", 0}});
-  json::array cells{get_string(scale, "metadata.name"), get_int(scale, "spec.replicas"), get_int(scale, "status.replicas"),
-                    schema::human_age(get_string(scale, "metadata.creationTimestamp"), now)};
+  view::Scale shown(scale);
+  json::array cells{shown.metadata().name(), shown.spec().replicas(), shown.status().replicas(),
+                    schema::human_age(shown.metadata().creation_timestamp(), now)};
   json::object row{{"cells", std::move(cells)}};
   if (include == schema::IncludeObject::metadata) row["object"] = schema::partial_metadata(scale);
   else row["object"] = include == schema::IncludeObject::object ? scale : json::value();
   return {{"kind", "Table"},
           {"apiVersion", "meta.k8s.io/v1"},
-          {"metadata", json::object{{"resourceVersion", get_string(scale, "metadata.resourceVersion")}}},
+          {"metadata", json::object{{"resourceVersion", shown.metadata().resource_version()}}},
           {"columnDefinitions", std::move(columns)},
           {"rows", json::array{std::move(row)}}};
 }

@@ -12,6 +12,7 @@
 #include "store/object/object.h"
 #include "store/schema/catalog.h"
 #include "store/schema/decode.h"
+#include "store/schema/views.h"
 
 namespace coracle::backup {
 namespace {
@@ -54,7 +55,8 @@ Result<std::vector<std::string>> check_objects(const std::vector<RestingPtr>& ob
   for (const RestingPtr& resting : objects) {
     ObjectPtr object = resting->awake();
     std::string name = object->kind().qualified_resource() + " " + object->key().text();
-    const schema::KindInfo* info = catalog.by_kind(get_string(object->json(), "apiVersion"), get_string(object->json(), "kind"));
+    view::PartialObjectMetadata shown(*object);
+    const schema::KindInfo* info = catalog.by_kind(shown.api_version(), shown.kind());
     if (!info) {
       warnings.push_back(name + " is of a kind that this version does not serve; it is kept");
       continue;

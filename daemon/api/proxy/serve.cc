@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::api {
 namespace {
@@ -27,7 +28,7 @@ bool is_own_agent(const Call& call) {
 void answer_pods(Call& call) {
   engine::ListOptions options;
   options.matches = [node = call.context.config.node_name](const Object& pod) {
-    return get_string(pod.json(), "spec.nodeName") == node;
+    return view::Pod(pod).spec().node_name() == node;
   };
   auto page = call.context.registry.engine().list_at_rest(kPod, options);
   if (!page) return answer_error(call, page.error());
