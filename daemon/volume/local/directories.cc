@@ -21,6 +21,7 @@ namespace {
 constexpr std::string_view kNew = ".new_", kStaged = ".staged_", kRemoved = ".removed_", kMark = ".coracle";
 constexpr size_t kClaimShownMax = 140;  // so that the name is valid even with the longest namespace, a uid, kRemoved and a number
 constexpr int kRemovedMax = 1000;       // removed directories of one volume that are not deleted yet
+constexpr size_t kCallsMax = 2;         // on the disk of one root at once, so that it cannot hold all threads of the caller
 
 // Types of file systems that are another machine's. It may not answer.
 bool is_on_server(std::string_view type) {
@@ -79,6 +80,29 @@ std::string directory_name(const Key& claim, std::string_view uid) {
   return claim.ns + "_" + claim.name.substr(0, kClaimShownMax) + "_" + std::string(uid);
 }
 
+Result<Scope> DiskDirectories::begin_call(const std::string& root) const {
+  using SteadyClock = std::chrono::steady_clock;
+  auto& calls = of(root).calls;
+  auto hangs = [&](const auto& begun) { return !begun.empty() && SteadyClock::now() > *begun.begin() + patience_; };
+  auto begin = [&](auto& begun) {
+    bool may = begun.size() < kCallsMax && !hangs(begun);
+    return may ? std::optional(begun.insert(SteadyClock::now())) : std::nullopt;
+  };
+  auto mine = calls.with(begin);
+  while (!mine) {
+    auto until = calls.with([&](const auto& begun) {
+      return hangs(begun) ? std::nullopt : std::optional(begun.empty() ? SteadyClock::now() : *begun.begin() + patience_);
+    });
+    if (!until) return Error(Code::unavailable, root + " does not answer: its disk or its server may be away, or very slow");
+    mine = calls.wait_until(
+        {}, *until, [](const auto& begun) { return begun.size() < kCallsMax; }, begin);
+  }
+  return Scope([&calls, mine = *mine] {
+    calls.with([&](auto& begun) { begun.erase(mine); });
+    calls.notify();
+  });
+}
+
 // The root that contains it already, or the one with the most free space.
 Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name) const {
   std::optional<Root> best;
@@ -102,6 +126,7 @@ Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name)
 // Creates the root only where its disk may be.
 Result<DiskDirectories::Root> DiskDirectories::look_at(const std::string& path, const std::string& name) const {
   auto has = [](const Fd& root, const std::string& entry) { return sys::stat_at(root, entry).ok(); };
+  Scope call = TRY(begin_call(path));
   Root root{path, Fd()};
   if (auto there = sys::open_directory(path)) {
     root.directory = *std::move(there);
@@ -141,11 +166,12 @@ Result<void> DiskDirectories::mark(const Root& root) {
 Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size) {
   std::string name = directory_name(claim, uid);
   Root root = TRY(root_for(name));
+  Scope call = TRY(begin_call(root.path));
   TRY(mark(root));
   const std::string path = root.path + "/" + name, fresh = std::string(kNew) + name;
   const bool is_published = sys::stat_at(root.directory, name).ok();
   if (!is_published && !sys::stat_at(root.directory, fresh)) {
-    TRY(stage(path, size));
+    TRY(stage_now(path, size));
     auto named = sys::rename_at(root.directory, std::string(kStaged) + name, root.directory, fresh);
     note_staged(path, false);
     TRY(std::move(named).wrap("make " + path));
@@ -159,6 +185,7 @@ Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::str
 
 Result<void> DiskDirectories::publish(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
+  Scope call = TRY(begin_call(root));
   auto directory = sys::open_directory(root);
   if (!directory && directory.error().code() == Code::not_found) return absent(root);
   if (!directory) return directory.take_error().wrap("publish " + path);
@@ -171,6 +198,7 @@ Result<void> DiskDirectories::publish(const std::string& path) {
 
 Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Bytes size) {
   auto [root, name] = split_path(path);
+  Scope call = TRY(begin_call(root));
   auto top = sys::open_directory(root);
   auto directory = top ? sys::open_at(*top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : Result<Fd>(top.take_error());
   if (!directory && directory.error().code() == Code::not_found && (!top || !sys::stat_at(*top, std::string(kMark))))
@@ -180,7 +208,7 @@ Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Byt
   return Made{path, std::move(unlimited)};
 }
 
-DiskDirectories::OfRoot& DiskDirectories::of(const std::string& root) {
+DiskDirectories::OfRoot& DiskDirectories::of(const std::string& root) const {
   return *of_roots_.with([&](auto& all) { return &all[root]; });  // its address does not change
 }
 
@@ -191,6 +219,7 @@ Result<std::string> DiskDirectories::limit(const Fd& root, const Fd& directory, 
 
 Result<std::optional<Directories::Held>> DiskDirectories::hold(const std::string& path, Bytes size) {
   auto [root, name] = split_path(path);
+  Scope call = TRY(begin_call(root));
   Fd top = TRY(sys::open_directory(root));
   Fd directory = TRY(sys::open_at(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   std::lock_guard alone(of(root).choosing);
@@ -204,15 +233,24 @@ std::optional<sys::ProjectUse> DiskDirectories::use_of(const std::string& path, 
   return top ? numbers_.use_of(*top, directory) : std::nullopt;
 }
 
+Result<std::optional<Fd>> DiskDirectories::open_volume(const std::string& path) const {
+  auto [root, name] = TRY(parts_of(path));
+  Scope call = TRY(begin_call(root));
+  Fd top = TRY(sys::open_directory(root));
+  for (const std::string& each : {name, std::string(kNew) + name}) {
+    auto there = sys::open_at(top, each, O_PATH | O_NOFOLLOW);
+    if (there) return std::optional(*std::move(there));
+    if (there.error().code() != Code::not_found) return there.take_error();
+  }
+  return std::optional<Fd>();
+}
+
 // By paths: in the tree of mounts, where a mount in the volume is below it, and in the file system, of which another mount may
 // show a part.
 Result<bool> DiskDirectories::holds(const std::string& path, const std::string& place, const Answers& answers) const {
-  auto [root, name] = TRY(parts_of(path));
-  Fd top = TRY(sys::open_directory(root));
-  auto there = sys::open_at(top, name, O_PATH | O_NOFOLLOW);
-  if (!there && there.error().code() == Code::not_found) there = sys::open_at(top, std::string(kNew) + name, O_PATH | O_NOFOLLOW);
-  if (!there && there.error().code() == Code::not_found) return false;
-  Fd volume = TRY(std::move(there));
+  auto there = TRY(open_volume(path));
+  if (!there) return false;
+  Fd volume = *std::move(there);
   sys::PlaceInDevice ours = TRY(sys::place_in_device(volume));
   sys::MountAround around_it = TRY(sys::mount_around(place));
   bool may_hang = is_on_server(around_it.type) || is_of_program(around_it.type);
@@ -240,6 +278,7 @@ Result<std::pair<std::string, std::string>> DiskDirectories::parts_of(const std:
 
 Result<void> DiskDirectories::set_aside(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
+  Scope call = TRY(begin_call(root));
   auto directory = sys::open_directory(root);
   if (!directory && directory.error().code() == Code::not_found) return absent(root);
   if (!directory) return directory.take_error().wrap("open the directory of volumes");
@@ -273,11 +312,17 @@ void DiskDirectories::note_staged(const std::string& path, bool is_staged) {
 
 Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
   auto [root, name] = TRY(parts_of(path));
-  TRY(unstage(path));
+  Scope call = TRY(begin_call(root));
+  return stage_now(path, size);
+}
+
+Result<Fd> DiskDirectories::stage_now(const std::string& path, Bytes size) {
+  auto [root, name] = TRY(parts_of(path));
+  TRY(unstage_now(path));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   const std::string now = std::string(kStaged) + name;
   note_staged(path, true);
-  Scope undo([&] { (void)unstage(path); });
+  Scope undo([&] { (void)unstage_now(path); });
   TRY(sys::make_directory_at(directory, now, 0777).wrap("make " + now));
   Fd made = TRY(sys::open_at(directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   TRY(sys::change_mode(made, 0777));  // regardless of the umask
@@ -290,45 +335,58 @@ Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
 Result<std::optional<Directories::Staged>> DiskDirectories::stage_first(const Key& claim, const std::string& uid, Bytes size) {
   std::string name = directory_name(claim, uid);
   Root root = TRY(root_for(name));
+  Scope call = TRY(begin_call(root.path));
   TRY(mark(root));
   if (sys::stat_at(root.directory, name) || sys::stat_at(root.directory, std::string(kNew) + name))
     return std::optional<Staged>();
   std::string path = root.path + "/" + name;
-  Fd directory = TRY(stage(path, size));
+  Fd directory = TRY(stage_now(path, size));
   return std::optional(Staged{std::move(path), std::move(directory), std::move(root.passed_over)});
 }
 
 Result<void> DiskDirectories::put_staged(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
+  Scope call = TRY(begin_call(root));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   const std::string staged = std::string(kStaged) + name;
   auto put = sys::stat_at(directory, name) ? sys::exchange_at(directory, staged, name)
                                            : sys::rename_at(directory, staged, directory, std::string(kNew) + name);
   TRY(std::move(put).wrap("put new content into " + path));
   TRY(sys::sync(directory));
-  return unstage(path);
+  return unstage_now(path);
 }
 
 Result<void> DiskDirectories::unstage(const std::string& path) {
+  auto [root, name] = TRY(parts_of(path));
+  Scope call = TRY(begin_call(root));
+  return unstage_now(path);
+}
+
+Result<void> DiskDirectories::unstage_now(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   auto moved = rename_to_removed(directory, std::string(kStaged) + name, name);
   note_staged(path, false);
   if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("remove what was staged for " + path);
-  if (moved) clearing_.with([](Clearing& now) { now.again = true; });  // a clear() that runs may have listed its entries before
+  if (moved) of(root).clearing.with([](Clearing& now) { now.again = true; });  // it may have listed its entries before
   return {};
 }
 
-// One call runs at a time, in passes: two would delete each other's entries.
 Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
-  const bool is_mine = clearing_.with([](Clearing& now) { return now.again = true, !std::exchange(now.runs, true); });
   Result<void> done;
-  while (is_mine && clearing_.with([](Clearing& now) { return now.runs = std::exchange(now.again, false); })) {
-    done = {};
-    for (const std::string& root : roots_)
-      if (auto cleared = clear(root, waits, stop); !cleared && (done || cleared.error().code() == Code::unavailable))
-        done = std::move(cleared);
-  }
+  for (const std::string& root : roots_)
+    if (auto cleared = clear_in_passes(root, waits, stop); !cleared && (done || cleared.error().code() == Code::unavailable))
+      done = std::move(cleared);
+  return done;
+}
+
+// One call runs at a time for each root, in passes: two would delete each other's entries.
+Result<void> DiskDirectories::clear_in_passes(const std::string& root, const Waits& waits, const std::stop_token& stop) {
+  auto& clearing = of(root).clearing;
+  const bool is_mine = clearing.with([](Clearing& now) { return now.again = true, !std::exchange(now.runs, true); });
+  Result<void> done;
+  while (is_mine && clearing.with([](Clearing& now) { return now.runs = std::exchange(now.again, false); }))
+    done = clear(root, waits, stop);
   return done;
 }
 

@@ -8,9 +8,11 @@
 //   <root>/.coracle                            marks the disk, so that an empty mount point is not mistaken for it
 //   <root>/.coracle.projects/                  see project_numbers.h
 // There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash. A disk that is
-// not mounted is never written to, and nothing on it counts as deleted.
+// not mounted is never written to, and nothing on it counts as deleted. A disk that hangs holds only the calls that are on it:
+// after kPatience, further ones fail with unavailable, until it answers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -26,6 +28,7 @@
 #include "runtime/base/fd.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
+#include "runtime/base/scope.h"
 #include "runtime/base/units.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
@@ -81,8 +84,8 @@ class Directories {
   virtual Result<void> unstage(const std::string& path) = 0;  // removes it. Succeeds if there is none
   // Deletes the content of removed volumes, their quotas, and unpublished directories without a claim. `waits`: returns whether
   // the claim or the volume of the directory of this name exists. Blocks until all is deleted, or leaves it to a running call. An
-  // error does not stop the deletion of the rest. Errors: cancelled; unavailable if a disk is not mounted; the first one of the
-  // file system.
+  // error does not stop the deletion of the rest, nor does a disk that hangs that of another call. Errors: cancelled; unavailable
+  // if a disk is not mounted; the first one of the file system.
   using Waits = std::function<bool(const std::string& name)>;
   virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
 };
@@ -92,8 +95,14 @@ class DiskDirectories : public Directories {
   // Each root may be on a disk of its own; it is created together with the first volume. Nothing is created on a root without the
   // mark if `holds` returns that a PersistentVolume is on it, or if a mount of it is missing.
   using Holds = std::function<bool(const std::string& root)>;
-  DiskDirectories(std::vector<std::string> roots, Holds holds, ExpectedMounts expected = {}, ProjectCalls projects = {})
-      : roots_(std::move(roots)), holds_(std::move(holds)), expected_(std::move(expected)), numbers_(std::move(projects)) {}
+  static constexpr std::chrono::seconds kPatience{20};
+  DiskDirectories(std::vector<std::string> roots, Holds holds, ExpectedMounts expected = {}, ProjectCalls projects = {},
+                  std::chrono::nanoseconds patience = kPatience)
+      : roots_(std::move(roots)),
+        holds_(std::move(holds)),
+        expected_(std::move(expected)),
+        numbers_(std::move(projects)),
+        patience_(patience) {}
   Result<Made> make(const Key& claim, const std::string& uid, Bytes size) override;
   Result<void> publish(const std::string& path) override;
   Result<Made> set_size(const std::string& path, Bytes size) override;
@@ -117,13 +126,21 @@ class DiskDirectories : public Directories {
     Bytes available;
     std::vector<std::string> passed_over = {};  // as Made's
   };
+  // A call may be on the root's disk until the returned value ends. Blocks while kCallsMax are. Errors: unavailable once one of
+  // them takes longer than `patience_`; this does not block then.
+  Result<Scope> begin_call(const std::string& root) const;
+  // With O_PATH, published or not; nullopt: it is not there.
+  Result<std::optional<Fd>> open_volume(const std::string& path) const;
   Result<Root> root_for(const std::string& name) const;
   Result<Root> look_at(const std::string& path, const std::string& name) const;
   Result<void> check_disk(const std::string& root) const;
   static Result<void> mark(const Root& root);
   static Error absent(const std::string& root);
   void note_staged(const std::string& path, bool is_staged);
+  Result<Fd> stage_now(const std::string& path, Bytes size);  // in a call that has begun
+  Result<void> unstage_now(const std::string& path);          // the same
   Result<std::string> limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size);
+  Result<void> clear_in_passes(const std::string& root, const Waits& waits, const std::stop_token& stop);
   Result<void> clear(const std::string& root, const Waits& waits, const std::stop_token& stop);
   Result<std::string> give_up(const std::string& root, const Fd& directory, const std::string& entry, const Waits& waits);
   static Result<std::string> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
@@ -134,18 +151,20 @@ class DiskDirectories : public Directories {
   const Holds holds_;
   const ExpectedMounts expected_;
   ProjectNumbers numbers_;
-  // Locks are held during calls to the root's disk, so each root has its own: a disk that hangs does not hinder the others.
-  struct OfRoot {
-    std::mutex choosing;           // held while projects are changed
-    std::mutex staging;            // held while staged directories are checked for use
-    std::set<std::string> staged;  // paths of volumes for which content is being staged
-  };
-  OfRoot& of(const std::string& root);
-  Guarded<std::map<std::string, OfRoot>> of_roots_;
+  const std::chrono::nanoseconds patience_;
   struct Clearing {
     bool runs = false, again = false;
   };
-  Guarded<Clearing> clearing_;
+  // Locks are held during calls to the root's disk, so each root has its own: a disk that hangs does not hinder the others.
+  struct OfRoot {
+    Guarded<std::multiset<std::chrono::steady_clock::time_point>> calls;  // when those began that are on the disk now
+    std::mutex choosing;                                                  // held while projects are changed
+    std::mutex staging;                                                   // held while staged directories are checked for use
+    std::set<std::string> staged;                                         // paths of volumes for which content is being staged
+    Guarded<Clearing> clearing;
+  };
+  OfRoot& of(const std::string& root) const;
+  mutable Guarded<std::map<std::string, OfRoot>> of_roots_;
 };
 
 }  // namespace coracle::volume

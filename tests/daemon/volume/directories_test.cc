@@ -522,6 +522,61 @@ TEST_F(DirectoriesTest, a_root_that_hangs_does_not_hinder_the_others) {
   others.wait();
 }
 
+TEST_F(DirectoriesTest, who_comes_to_a_root_that_hangs_does_not_wait_for_it) {
+  const std::string sick = directory + "/sick", well = directory + "/well";
+  for (const std::string& each : {sick + "/shop_data_1", sick + "/shop_data_2", well}) fs::create_directories(each);
+  Quotas quotas;
+  std::promise<void> hangs, returns;
+  std::once_flag is_sick;
+  ProjectCalls calls = quotas.calls();
+  calls.project_of = [&, project_of = calls.project_of](const Fd& which) {
+    if (MUST(sys::place_of(which)) == sick + "/shop_data_1")
+      std::call_once(is_sick, [&] { hangs.set_value(), returns.get_future().wait(); });
+    return project_of(which);
+  };
+  DiskDirectories directories({sick, well}, no_volumes, expected(), calls, std::chrono::nanoseconds(0));
+  std::thread waits([&] { EXPECT_TRUE(directories.set_size(sick + "/shop_data_1", Bytes(4096))); });
+  hangs.get_future().wait();
+  auto others = std::async(std::launch::async, [&] {
+    const std::string path = sick + "/shop_data_2";
+    EXPECT_EQ(directories.set_size(path, Bytes(4096)).error().code(), Code::unavailable);
+    EXPECT_EQ(directories.hold(path, Bytes(4096)).error().code(), Code::unavailable);
+    EXPECT_EQ(directories.stage(path, Bytes(4096)).error().code(), Code::unavailable);
+    EXPECT_EQ(directories.publish(path).error().code(), Code::unavailable);
+    EXPECT_EQ(directories.set_aside(path).error().code(), Code::unavailable);
+    auto made = directories.make({"shop", "data"}, "3", Bytes(4096));
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->path, well + "/shop_data_3");
+    ASSERT_EQ(made->passed_over.size(), 1u);
+    EXPECT_TRUE(made->passed_over[0].starts_with(sick + " does not answer")) << made->passed_over[0];
+  });
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  returns.set_value();
+  waits.join();
+  others.wait();
+  EXPECT_TRUE(directories.set_aside(sick + "/shop_data_2")) << "it answers again";
+}
+
+TEST_F(DirectoriesTest, a_root_that_hangs_does_not_keep_the_others_from_being_cleared) {
+  const std::string sick = directory + "/sick", well = directory + "/well";
+  for (const std::string& each : {sick + "/.new_shop_data_1", well + "/.removed_shop_data_2"}) fs::create_directories(each);
+  DiskDirectories directories({sick, well}, no_volumes, expected());
+  std::promise<void> hangs, returns;
+  std::once_flag is_first;
+  std::thread first([&] {
+    auto waits = [&](const auto&) {
+      std::call_once(is_first, [&] { hangs.set_value(), returns.get_future().wait(); });
+      return true;
+    };
+    (void)directories.clear(waits, {});
+  });
+  hangs.get_future().wait();
+  EXPECT_TRUE(directories.clear([](const auto&) { return true; }, {}));
+  EXPECT_EQ(names(well), std::set<std::string>{});
+  returns.set_value();
+  first.join();
+}
+
 TEST_F(DirectoriesTest, a_link_is_no_volume) {
   fs::create_directories(directory + "/host");
   std::ofstream(directory + "/host/file") << "the host's";
