@@ -12,7 +12,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256, kWalksAtOnce = 1;
+constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256, kWalksAtOnce = 2, kWalksOfOneAtOnce = 1;
 constexpr size_t kHooksOfPodAtOnce = 32;
 constexpr size_t kServersAtOnce = 16, kOfServerAtOnce = 2;
 constexpr std::chrono::milliseconds kEndLook{20};
@@ -80,7 +80,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_("image-pulls", kPullsAtOnce),
       hooks_("hooks", kHooksAtOnce, kHooksOfPodAtOnce),
-      walks_("storage", kWalksAtOnce),
+      walks_("storage", kWalksAtOnce, kWalksOfOneAtOnce),
       clearing_("storage", 2),
       removals_("storage", 1),
       servers_("nfs", kServersAtOnce, kOfServerAtOnce) {
@@ -141,15 +141,17 @@ void Agent::hear_storage() {
   });
   seams_.storage_classes->on_change(
       [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.provisioner_->on_class(change); }); });
-  volume_watch_.emplace(VolumeWatchSeams{
-      .table = table_,
-      .storage = storage(),
-      .events = recorder_,
-      .clock = seams_.clock,
-      .directories = directories_,
-      .answers = [this](const std::string& path) { return worker_.answers(path); },
-      .elsewhere = [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : walks_.post(std::move(task)); },
-      .is_ours = [this](const Object& volume) { return provisioner_->is_ours(volume); }});
+  volume_watch_.emplace(VolumeWatchSeams{.table = table_,
+                                         .storage = storage(),
+                                         .events = recorder_,
+                                         .clock = seams_.clock,
+                                         .directories = directories_,
+                                         .answers = [this](const std::string& path) { return worker_.answers(path); },
+                                         .elsewhere =
+                                             [this](Task task, const std::string& owner) {
+                                               seams_.walks ? seams_.walks(std::move(task)) : walks_.post(std::move(task), owner);
+                                             },
+                                         .is_ours = [this](const Object& volume) { return provisioner_->is_ours(volume); }});
   archives_.emplace(
       VolumeArchiveSeams{.client = seams_.client,
                          .table = table_,

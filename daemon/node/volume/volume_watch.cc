@@ -31,8 +31,11 @@ void VolumeWatch::look() {
     }
   found_.with([&](auto& found) { std::erase_if(found, [&](const auto& entry) { return !all.contains(entry.first); }); });
   pace_.keep_due(all, seams_.clock.steady());
-  for (auto& [claim, backing] : all)
-    seams_.elsewhere([this, backing = backing](std::stop_token stop) { measure(backing, std::move(stop)); });
+  for (auto& [claim, backing] : all) {
+    std::string_view place = view::PersistentVolume(*backing.volume).spec().local().path();
+    const std::string owner(place.substr(0, place.rfind('/')));
+    seams_.elsewhere([this, backing = backing](std::stop_token stop) { measure(backing, std::move(stop)); }, owner);
+  }
 }
 
 // nullopt: a quota enforces its size.

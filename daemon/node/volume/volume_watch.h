@@ -2,8 +2,8 @@
 // VolumeWatch: looks at volumes that this node provisioned, while pods use them. If a quota enforces the size, it corrects a
 // project that a program has changed, and an event on the claim says so. Only the project of the volume's own directory is looked
 // at, not those of directories in it: see the limit in project_numbers.h. Otherwise it measures the volume, and an event reports
-// a volume that exceeds its size. Volumes are looked at one after the other, at most once a minute and at most a fiftieth of the
-// time. No directory is walked if the file system enforces the sizes.
+// a volume that exceeds its size. Volumes of one directory are looked at one after the other, each at most once a minute and at
+// most a fiftieth of the time. No directory is walked if the file system enforces the sizes.
 //   look(), every kStorageLook ──▶ hold, else measure (a walk, elsewhere) ──▶ used() · event
 #pragma once
 
@@ -34,8 +34,9 @@ struct VolumeWatchSeams {
   const Clock& clock;
   volume::Directories& directories;
   std::function<bool(const std::string& path)> answers;  // the path can be looked at now
-  Executor elsewhere;                                    // runs the walks
-  std::function<bool(const Object& volume)> is_ours;     // created by this node's provisioner
+  // Runs the walks, those with the same owner one after the other: a disk that hangs holds only those of its own volumes.
+  std::function<void(Task walk, const std::string& owner)> elsewhere;
+  std::function<bool(const Object& volume)> is_ours;  // created by this node's provisioner
 };
 
 class VolumeWatch {

@@ -2,6 +2,11 @@
 // Pods that exceed their storage limits.
 #include "daemon/node/volume/storage_limits.h"
 
+#include <future>
+#include <optional>
+
+#include "daemon/node/task_pool.h"
+#include "daemon/node/volume/volume_watch.h"
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -200,6 +205,58 @@ TEST_F(WatchTest, what_people_made_is_not_watched) {
   put_claim_user();
   look();
   EXPECT_EQ(warnings(), 0u);
+}
+
+// Volumes of claims whose names are those of their disks; the one named "sick" hangs.
+struct SickDirectories : volume::DiskDirectories {
+  using DiskDirectories::DiskDirectories;
+  Result<std::optional<Held>> hold(const std::string& path, Bytes) override {
+    if (!path.starts_with("/sick/")) looked_at.set_value();
+    else hung.get_future().wait();
+    return std::optional<Held>(Held{});
+  }
+  std::promise<void> looked_at, hung;
+};
+
+TEST_F(WatchTest, a_disk_that_hangs_holds_only_its_own_volumes) {
+  auto object = [](const Kind& kind, const std::string& text) { return MUST(Object::make(kind, MUST(parse_json(text)))); };
+  PodTable table;
+  for (const std::string name : {"sick", "well"})
+    table.change(name, [&](RestingPod& pod) {
+      pod.object =
+          object(kPod, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"(","namespace":"default","uid":")" +
+                           name + R"("},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":")" + name +
+                           R"("}}]}})")
+              ->at_rest();
+    });
+  auto claim = [&](const Key& key) {
+    return object(kPersistentVolumeClaim,
+                  R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":")" + key.name +
+                      R"(","namespace":"default","uid":"uid","annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{
+      "volumeName":")" +
+                      key.name + R"("},"status":{"phase":"Bound"}})");
+  };
+  auto volume = [&](std::string_view name) {
+    return object(kPersistentVolume,
+                  R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":")" + std::string(name) +
+                      R"(","uid":"uid"},"spec":{"capacity":{"storage":"1Gi"},"claimRef":{"uid":"uid"},"local":{"path":"/)" +
+                      std::string(name) + R"(/one"}}})");
+  };
+  SickDirectories directories({}, [](const auto&) { return false; });
+  std::optional<TaskPool> pool;
+  VolumeWatch watch({.table = table,
+                     .storage = {claim, volume},
+                     .events = EventRecorder(events_, "kubelet"),
+                     .clock = clock_,
+                     .directories = directories,
+                     .answers = [](const auto&) { return true; },
+                     .elsewhere = [&](Task task, const std::string& owner) { pool->post(std::move(task), owner); },
+                     .is_ours = [](const auto&) { return true; }});
+  pool.emplace(ThreadName("pool"), 2, 1);
+  watch.look();
+  EXPECT_EQ(directories.looked_at.get_future().wait_for(seconds(20)), std::future_status::ready);
+  directories.hung.set_value();
+  pool.reset();  // its tasks use the others
 }
 
 }  // namespace
