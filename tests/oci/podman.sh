@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# podman with crun (or runc) and with coracle-oci: the same commands must give the same results (podman.py). Its storage and
-# configuration are in a temporary directory. On a machine with systemd it lets systemd create the cgroups, and an unprivileged
-# user runs containers as well. TAP.
-#   CORACLE_PODMAN_ONLY=PATTERN,… some scenarios      CORACLE_PEER=runc   that one in the place of crun
+# podman with crun, with runc and with coracle-oci: the same commands must give the same results (podman.py). Its storage and
+# configuration are in a temporary directory; its locks are the machine's, so no other podman may run. On a machine with systemd
+# it lets systemd create the cgroups, and an unprivileged user runs containers as well. TAP.
+#   CORACLE_PODMAN_ONLY=PATTERN,… some scenarios      CORACLE_PEERS=runc   beside that one only
 . "$(dirname "$0")/lib.sh"
 need_programs podman
-peer=${CORACLE_PEER:-crun}
+peers=() installed_peers=()
+for each in ${CORACLE_PEERS:-crun runc}; do peers+=("$each=$T/bin/$each"); installed_peers+=("$each=$(command -v "$each")"); done
 make_rootfs "$T/rootfs"
 mkdir -p "$T/store" "$T/run" "$T/tmp" "$T/work"
 systemd_runs=
@@ -44,8 +45,8 @@ remove_groups() {
 cleanups+=(forget remove_groups)
 tar -C "$T/rootfs" -c . | podman import --quiet --change "ENV PATH=/bin" - localhost/box:latest >"$T/said" 2>&1 || not_so "podman cannot import an image: $(tail -n 1 "$T/said")"
 status=0
-"$here/podman.py" --work "$T/work" --cgroups $cgroups --systemd "$systemd_tree" --jobs "${CORACLE_PODMAN_JOBS:-2}" \
-  --only "${CORACLE_PODMAN_ONLY:-*}" "$peer=$T/bin/$peer" coracle-oci="$T/bin/coracle-oci" || status=$?
+"$here/podman.py" --work "$T/work" --cgroups $cgroups --systemd "$systemd_tree" --jobs "${CORACLE_PODMAN_JOBS:-3}" \
+  --only "${CORACLE_PODMAN_ONLY:-*}" "${peers[@]}" coracle-oci="$T/bin/coracle-oci" || status=$?
 
 # ---- as an unprivileged user ----
 user=$(getent passwd 1000 | cut -d : -f 1)
@@ -64,6 +65,6 @@ chmod +x "$T/plain/coracle-oci"
 as_user() { runuser -u "$user" -- env HOME="/home/$user" XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus TMPDIR=/tmp "$@"; }
 export TMPDIR=/tmp
 tar -C "$T/rootfs" -c . | as_user podman import --quiet --change "ENV PATH=/bin" - localhost/box:latest >"$T/said" 2>&1 || not_so "podman cannot import an image for $user: $(tail -n 1 "$T/said")"
-"$here/podman.py" --work "$T/rootless" --cgroups $cgroups --rootless "$user" --jobs "${CORACLE_PODMAN_JOBS:-2}" \
-  --only "${CORACLE_PODMAN_ONLY:-*}" "$peer=$(command -v $peer)" coracle-oci="$T/plain/coracle-oci" || status=1
+"$here/podman.py" --work "$T/rootless" --cgroups $cgroups --rootless "$user" --jobs "${CORACLE_PODMAN_JOBS:-3}" \
+  --only "${CORACLE_PODMAN_ONLY:-*}" "${installed_peers[@]}" coracle-oci="$T/plain/coracle-oci" || status=1
 exit $status

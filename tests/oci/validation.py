@@ -12,10 +12,10 @@ a line here. Prints for each program and runtime: "ok", or the failed lines. The
   - each line that a peer passes, passes here;
   - each line that no runtime passes is in FILE with its reason, and no runtime passes the lines in FILE. FILE has lines
       PLACES: PROGRAM: LINE :: why
-    where PLACES are words like v1 (several with a comma), LINE is the failed line or its beginning with "…", and "?" before
-    PLACES marks a line that fails only sometimes, with any runtime, or on some machines only. "!" before PLACES: a peer may pass
-    it, and ours need not. A why that begins with "NAME alone: " only explains the failure of the runtime NAME. In places that
-    FILE does not contain, nothing of it is required.
+    where PLACES are words like v1 (several with a comma), and LINE is the failed line or its beginning with "…". Before PLACES,
+    "~" marks a line that fails now and then, with any runtime: it is repeated until it passes where a peer passes it; "?" one
+    that fails on some machines only; "!" one that a peer may pass, and ours need not. A why that begins with "NAME alone: " only
+    explains the failure of the runtime NAME. In places that FILE does not contain, nothing of it is required.
 """
 import argparse
 import concurrent.futures
@@ -114,8 +114,8 @@ class Explained:
             if not text or text.startswith("#"):
                 continue
             parts = text.split(": ", 2)
-            places = parts[0].lstrip("?!").split(",")
-            flags = parts[0][:len(parts[0]) - len(parts[0].lstrip("?!"))]
+            places = parts[0].lstrip("?!~").split(",")
+            flags = parts[0][:len(parts[0]) - len(parts[0].lstrip("?!~"))]
             rest = parts[2] if len(parts) == 3 else ""
             line, found, why = rest.rpartition(" :: ")
             if len(parts) != 3 or not found or not why.strip():
@@ -123,8 +123,8 @@ class Explained:
                 continue
             self.places |= set(places)
             if place in places:
-                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": "?" in flags,
-                                     "theirs": "!" in flags, "used": False,
+                self.entries.append({"number": number, "program": parts[1], "line": line, "sometimes": "?" in flags or "~" in flags,
+                                     "race": "~" in flags, "theirs": "!" in flags, "used": False,
                                      "only": only[1] if (only := re.match(r"([\w-]+) alone: ", why.strip())) else None})
         self.known_place = place in self.places
 
@@ -164,15 +164,15 @@ def main():
     explained = Explained(options.explained, options.where)
 
     def run_all(program):
-        """Repeats a program if ours fails what a peer passes, or a peer fails without explanation: some programs have races."""
+        """Repeats a program if ours fails what a peer passes, or a peer what nobody passes or explains: some programs have races."""
         if not progress.time_is_left():
             return None
         results = {name: runner.run(program, command) for name, command in runtimes.items()}
         passing = {line for said, _, _ in results.values() for line, passed in said.items() if passed}
         for name, command in runtimes.items():
             said = results[name][0]
-            surprising = [line for line in failed(said) if not explained.of(program, line, name)]
-            races = any((entry := explained.of(program, line, name)) and entry["sometimes"] for line in failed(said))
+            surprising = [line for line in failed(said) if line not in passing and not explained.of(program, line, name)]
+            races = any((entry := explained.of(program, line, name)) and entry["race"] for line in failed(said))
             for _ in range(RACES if races else 1 if name == OURS else 3):
                 if not any(not said.get(line, False) for line in passing) if name == OURS else not surprising:
                     break
