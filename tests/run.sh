@@ -12,14 +12,14 @@
 #   sudo tests/run.sh --long           every part, in its long form: hundreds of kills and power cuts, sanitizers, fuzzing time, hours.
 #                                      Alone or with --only. A counting part continues where an earlier run of this commit stopped
 #   --minutes N                        with --long: each part starts nothing new after N minutes (60)
-#   --jobs N                           how many tests run at a time (one more than there are cores)
+#   --jobs N                           how many tests run at a time (two more than there are cores: they wait a third of the time)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
 default_parts="unit simulation live oci fuzz e2e vm"
 long_parts="packages manifests soak sanitize clock board storage databases ocivm attacks tsan bench"
-long=0 parts= changed=0 base= minutes=60 jobs=$(($(nproc) + 1))
+long=0 parts= changed=0 base= minutes=60 jobs=$(($(nproc) + 2))
 fail_usage() { echo "run.sh: $*; see --help" >&2; exit 2; }
 is_number() { [[ $1 =~ ^[1-9][0-9]*$ ]]; }
 while [ $# -gt 0 ]; do
