@@ -524,6 +524,11 @@ TEST_F(RegistryTest, leaves_the_lower_node_ports_to_those_who_name_them) {
     given.insert(
         ports_of(crowded.make(kService, service("s" + std::to_string(i), R"("type":"NodePort","ports":[{"port":80}])")))[0]);
   EXPECT_EQ(given.size(), 32u) << "the lower end is used once the rest is";
+  EXPECT_EQ(crowded.try_make(kService, service("full", R"("type":"NodePort","ports":[{"port":80}])")).error().text(),
+            "Internal error occurred: failed to allocate a nodePort: range is full");
+  ObjectPtr udp = crowded.make(kService, service("udp", R"("type":"NodePort","ports":[{"port":53,"protocol":"UDP","name":"a"},
+    {"port":54,"protocol":"UDP","name":"b"}])"));
+  EXPECT_EQ(ports_of(udp), (std::vector<int64_t>{30016, 30017}));
 }
 
 TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {

@@ -8,15 +8,17 @@
 namespace coracle::kinds {
 namespace {
 
-template <typename Counts, typename Values>
-void count_in(Counts& counts, const Values& values) {
-  for (const auto& one : values) ++counts[one];
+// `begin` is called with values that nobody had before, `end` with those that nobody has now.
+template <typename Counts, typename Values, typename F>
+void count_in(Counts& counts, const Values& values, F&& begin) {
+  for (const auto& one : values)
+    if (++counts[one] == 1) begin(one);
 }
 
-template <typename Counts, typename Values>
-void count_out(Counts& counts, const Values& values) {
+template <typename Counts, typename Values, typename F>
+void count_out(Counts& counts, const Values& values, F&& end) {
   for (const auto& one : values)
-    if (auto found = counts.find(one); --found->second == 0) counts.erase(found);
+    if (auto found = counts.find(one); --found->second == 0) counts.erase(found), end(one);
 }
 
 template <typename Counts, typename Value>
@@ -38,13 +40,17 @@ ServiceIndex::Allocated ServiceIndex::Allocated::of(const json::value& service) 
 }
 
 void ServiceIndex::Counts::add(const Allocated& allocated) {
-  count_in(addresses, allocated.addresses);
-  count_in(ports, allocated.ports);
+  count_in(addresses, allocated.addresses, [this](uint32_t address) { taken_addresses.add(address); });
+  count_in(ports, allocated.ports, [this](const Port& port) { taken_ports[port.second].add(port.first); });
 }
 
 void ServiceIndex::Counts::take(const Allocated& allocated) {
-  count_out(addresses, allocated.addresses);
-  count_out(ports, allocated.ports);
+  count_out(addresses, allocated.addresses, [this](uint32_t address) { taken_addresses.remove(address); });
+  count_out(ports, allocated.ports, [this](const Port& port) {
+    auto of_protocol = taken_ports.find(port.second);
+    of_protocol->second.remove(port.first);
+    if (of_protocol->second.empty()) taken_ports.erase(of_protocol);
+  });
 }
 
 bool ServiceIndex::AllocatedByOthers::has(uint32_t address) const {
@@ -56,13 +62,19 @@ bool ServiceIndex::AllocatedByOthers::has(const Port& port) const {
 }
 
 std::optional<uint32_t> ServiceIndex::AllocatedByOthers::free_address(uint32_t first, uint32_t last) const {
-  const auto& addresses = index_.counts_.addresses;
-  uint32_t at = first;
-  for (auto taken = addresses.lower_bound(first); taken != addresses.end() && taken->first == at; ++taken) {
-    if (at > last || (!own_.addresses.empty() && !has(at))) break;
-    ++at;
-  }
-  return at <= last ? std::optional(at) : std::nullopt;
+  int64_t found = index_.counts_.taken_addresses.lowest_free(first);
+  for (auto own = own_.addresses.lower_bound(first); own != own_.addresses.end() && own->first < found; ++own)
+    if (!has(own->first)) found = own->first;  // free for the Service that has it
+  return found <= last ? std::optional(uint32_t(found)) : std::nullopt;
+}
+
+std::optional<int64_t> ServiceIndex::AllocatedByOthers::free_port(const std::string& protocol, int64_t first,
+                                                                  int64_t last) const {
+  auto taken = index_.counts_.taken_ports.find(protocol);
+  int64_t found = taken == index_.counts_.taken_ports.end() ? first : taken->second.lowest_free(first);
+  for (auto own = own_.ports.lower_bound(Port(first, "")); own != own_.ports.end() && own->first.first < found; ++own)
+    if (own->first.second == protocol && !has(own->first)) found = own->first.first;
+  return found <= last ? std::optional(found) : std::nullopt;
 }
 
 Result<ServiceIndex::AllocatedByOthers> ServiceIndex::allocated_by_others(std::string_view uid) {

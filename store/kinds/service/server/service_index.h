@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "store/engine/engine.h"
+#include "store/kinds/service/server/number_runs.h"
 
 namespace coracle::kinds {
 
@@ -31,6 +32,8 @@ class ServiceIndex {
   struct Counts {  // how many Services have it
     std::map<uint32_t, size_t> addresses;
     std::map<Port, size_t> ports;
+    NumberRuns taken_addresses;                                  // those of `addresses`
+    std::map<std::string, NumberRuns, std::less<>> taken_ports;  // those of `ports`, by protocol
     void add(const Allocated& allocated);
     void take(const Allocated& allocated);  // which was added
   };
@@ -42,6 +45,8 @@ class ServiceIndex {
     bool has(const Port& port) const;
     // The lowest free address from `first` to `last`.
     std::optional<uint32_t> free_address(uint32_t first, uint32_t last) const;
+    // The lowest free node port from `first` to `last`. Like free_address, it takes no longer where many are taken.
+    std::optional<int64_t> free_port(const std::string& protocol, int64_t first, int64_t last) const;
 
    private:
     friend class ServiceIndex;

@@ -65,16 +65,28 @@ class NodePorts {
       : first_(ranges.node_port_min), size_(ranges.node_port_max - ranges.node_port_min + 1) {
     if (size_ > 16) reserved_ = std::clamp(size_ / 32, int64_t(16), int64_t(128));
   }
+  // The first free one for this protocol that `skips` does not refuse. Those before it are not looked at again: what is refused
+  // once must stay so.
   template <typename F>
-  std::optional<int64_t> next_free(F&& taken) {
-    for (; tried_ < size_; tried_++)
-      if (int64_t number = first_ + (reserved_ + tried_) % size_; !taken(number)) return number;
+  std::optional<int64_t> next_free(const ServiceIndex::AllocatedByOthers& others, const std::string& protocol, F&& skips) {
+    int64_t& tried = tried_[protocol];
+    while (tried < size_) {
+      bool is_dynamic = tried < size_ - reserved_;
+      int64_t from = first_ + (is_dynamic ? reserved_ + tried : tried - (size_ - reserved_));
+      int64_t last = first_ + (is_dynamic ? size_ : reserved_) - 1;
+      auto found = others.free_port(protocol, from, last);
+      tried += found.value_or(last + 1) - from;
+      if (!found) continue;
+      if (!skips(*found)) return found;
+      ++tried;
+    }
     return std::nullopt;
   }
 
  private:
   const int64_t first_, size_;
-  int64_t reserved_ = 0, tried_ = 0;
+  int64_t reserved_ = 0;
+  std::map<std::string, int64_t> tried_;  // how many of the order, by protocol
 };
 
 Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOthers& others, std::set<ServiceIndex::Port>& given,
@@ -100,7 +112,9 @@ Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOth
       if (twin != by_port.end() && !taken(twin->second, protocol)) {
         wanted = twin->second;
       } else {
-        auto found = dynamic.next_free([&](int64_t number) { return named.contains(number) || taken(number, protocol); });
+        auto found = dynamic.next_free(others, protocol, [&](int64_t number) {
+          return named.contains(number) || given.contains({number, protocol});
+        });
         if (!found) return internal_error("failed to allocate a nodePort: range is full");
         wanted = *found;
         by_port.emplace(get_int(all[i], "port"), wanted);
@@ -135,7 +149,7 @@ Result<void> give_health_port(json::value& service, const ServiceIndex::Allocate
                           std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
   if (port != 0 && taken(port)) return internal_error(failed + "provided port is already allocated");
   if (port != 0) return {};
-  auto found = NodePorts(ranges).next_free(taken);
+  auto found = NodePorts(ranges).next_free(others, "TCP", [&](int64_t number) { return given.contains({number, "TCP"}); });
   if (!found) return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
   make(service, "spec.healthCheckNodePort") = *found;
   return {};
