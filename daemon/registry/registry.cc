@@ -313,6 +313,7 @@ Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs
     : engine_(engine),
       catalogs_(catalogs),
       services_(engine),
+      definitions_(engine),
       ranges_(std::move(ranges)),
       clock_(clock),
       admission_(
@@ -412,10 +413,6 @@ Result<json::value> Registry::scale(const Kind& kind, const Key& key) const {
 
 // ---- create ----
 
-std::unique_lock<std::mutex> Registry::exclusive_lock_of(const kinds::Strategy& strategy) {
-  return strategy.one_at_a_time ? std::unique_lock(one_at_a_time_) : std::unique_lock<std::mutex>();
-}
-
 admission::Request Registry::request_for(admission::Operation operation, const schema::KindInfo& info, const Key& key,
                                          std::string_view subresource, const Writer& writer) const {
   admission::Request request{
@@ -445,7 +442,6 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   TRY(settle_place(info.kind, body, place));
   bool generated = metadata_of(body).name().empty() && !metadata_of(body).generate_name().empty();
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
-  auto exclusive = exclusive_lock_of(kinds::strategy_of(info.stored().kind));
   bool once = !generated && engine_.count(kResourceQuota) == 0;  // there is no reason for a retry
   if (once) return create_once(info, place, std::move(decoded), writer);
   Warnings warnings(writer);
@@ -480,7 +476,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   TRY(admission_.admit(request));
   schema::apply_defaults(stored, object);  // for what admission has added
   std::unique_ptr<kinds::Hold> hold;       // until the commit
-  if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, services_, ranges_, now, writer.dry_run, hold}));
+  if (strategy.allocate_create)
+    TRY(strategy.allocate_create(object, {services_, definitions_, ranges_, now, writer.dry_run, hold}));
   make_metadata(object)["resourceVersion"] = "0";  // reserves its place: the engine fills it in, and a later write compares equal
   // Puts added fields in their canonical place.
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
@@ -664,7 +661,6 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
 }
 
 Result<Written> Registry::modify(const Target& target, const Change& change, bool retry, const Writer& writer) {
-  auto exclusive = exclusive_lock_of(target.strategy);
   Warnings warnings(writer);
   for (int attempt = 1;; attempt++) {
     warnings.begin_again();
@@ -706,7 +702,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   if (admits) TRY(admission_.admit(request));
   std::unique_ptr<kinds::Hold> hold;  // until the commit
   if (main_resource && target.strategy.allocate_update)
-    TRY(target.strategy.allocate_update(object, old, {engine_, services_, ranges_, now, writer.dry_run, hold}));
+    TRY(target.strategy.allocate_update(object, old, {services_, definitions_, ranges_, now, writer.dry_run, hold}));
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = stored.traits.counts_generations && main_resource;

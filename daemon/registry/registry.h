@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
+#include "store/kinds/custom_resource/server/definition_names.h"
 #include "store/kinds/service/server/service_addresses.h"
 #include "store/kinds/strategy.h"
 #include "store/object/user.h"
@@ -141,7 +141,6 @@ class Registry {
   // Sets the DisruptionTarget condition on the pod and deletes it. Errors: as remove.
   Result<void> target_and_remove(const Key& key, DeleteOptions options, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
-  std::unique_lock<std::mutex> exclusive_lock_of(const kinds::Strategy& strategy);
   const Measure* measure_of(const Kind& kind) const;
   Result<engine::ListPage> measured(const Measure& measure, const engine::ListOptions& options) const;
   Result<engine::ListOptions> list_options(const schema::KindPtr& kind, const ListRequest& request) const;
@@ -149,13 +148,13 @@ class Registry {
   engine::Engine& engine_;
   const schema::CatalogSource& catalogs_;
   kinds::ServiceAddresses services_;
+  kinds::DefinitionNames definitions_;
   kinds::Ranges ranges_;
   const Clock& clock_;
   admission::Chain admission_;
   TokenIssuer* token_issuer_ = nullptr;
   const Guard* guard_ = nullptr;
   std::vector<std::pair<const Kind*, Measure>> measures_;
-  std::mutex one_at_a_time_;  // held during a write of a kind whose strategy demands that
 };
 
 }  // namespace coracle::registry

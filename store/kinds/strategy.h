@@ -24,18 +24,19 @@ struct Ranges {  // from the configuration
   int node_port_min = 30000, node_port_max = 32767;
 };
 
-// What a write has reserved from a shared range. It is destroyed when the write is committed or has failed, and gives back what
-// was not committed.
+// What a write has reserved: values of a shared range, names. It is destroyed when the write is committed or has failed, and
+// gives back what was not committed.
 class Hold {
  public:
   virtual ~Hold() = default;
 };
 
 class ServiceAddresses;
+class DefinitionNames;
 
 struct Allocation {  // the environment of an allocation
-  engine::Engine& engine;
   ServiceAddresses& services;
+  DefinitionNames& definitions;
   const Ranges& ranges;
   WallTime now;
   bool dry_run;                 // nothing is to be reserved
@@ -44,7 +45,6 @@ struct Allocation {  // the environment of an allocation
 
 struct Strategy {
   const Kind* kind = nullptr;
-  bool one_at_a_time = false;  // writes are serialized until they are committed; only for kinds that are written rarely
 
   // On create: the body is canonical, and its status is removed if the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;

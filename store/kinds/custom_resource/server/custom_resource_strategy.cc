@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// CustomResourceDefinitions: names are accepted one definition at a time, so that a group's resources and kinds are unique. The
-// defined kinds are not served: Established stays False. Source: apiextensions-apiserver, pkg/controller/status.
+// CustomResourceDefinitions: names are accepted if no other definition of the group has them (definition_names.h). The defined
+// kinds are not served: Established stays False. Source: apiextensions-apiserver, pkg/controller/status.
 #include <algorithm>
-#include <set>
 
 #include "runtime/base/text.h"
+#include "store/kinds/custom_resource/server/definition_names.h"
 #include "store/kinds/strategy.h"
 #include "store/object/object.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::kinds {
 namespace {
-
-struct TakenNames {
-  std::set<std::string, std::less<>> resources, kinds;
-};
-
-Result<TakenNames> taken_in(const json::value& definition, const Allocation& allocation) {
-  TakenNames taken;
-  engine::ListPage page = TRY(allocation.engine.list(kCustomResourceDefinition, {}));
-  std::string_view group = get_string(definition, "spec.group"), name = get_string(definition, "metadata.name");
-  for (const ObjectPtr& other : page.items) {
-    const json::value& object = other->json();
-    if (get_string(object, "spec.group") != group || other->name() == name) continue;
-    for (const char* field : {"plural", "singular"})
-      taken.resources.emplace(get_string(object, "status.acceptedNames." + std::string(field)));
-    for (const json::value& one : get_array(object, "status.acceptedNames.shortNames")) {
-      if (one.is_string()) taken.resources.emplace(one.get_string());
-    }
-    for (const char* field : {"kind", "listKind"})
-      taken.kinds.emplace(get_string(object, "status.acceptedNames." + std::string(field)));
-  }
-  return taken;
-}
 
 json::object condition_of(std::string_view type, std::string_view status, std::string_view reason, std::string_view message,
                           WallTime now) {
@@ -56,19 +34,22 @@ void set_condition(json::value& object, json::object condition) {
 
 class Naming {
  public:
-  Naming(json::value& object, const TakenNames& taken) : object_(object), taken_(taken) {}
+  Naming(json::value& object, const DefinitionNames::TakenByOthers& taken) : object_(object), taken_(taken) {}
 
-  void take(std::string_view field, const std::set<std::string, std::less<>>& used, std::string_view reason) {
-    std::string wanted(get_string(object_, "spec.names." + std::string(field)));
-    if (wanted == get_string(object_, "status.acceptedNames." + std::string(field))) return;
-    if (used.count(wanted)) return refuse(reason, coracle::quoted(wanted) + " is already in use");
-    make(object_, "status.acceptedNames").as_object()[field] = wanted;
+  void take_resource(std::string_view field, std::string_view reason) {
+    take(
+        field, [this](std::string_view name) { return taken_.has_resource(name); }, reason);
+  }
+
+  void take_kind(std::string_view field, std::string_view reason) {
+    take(
+        field, [this](std::string_view name) { return taken_.has_kind(name); }, reason);
   }
 
   void take_short_names() {
     std::vector<std::string> refused;
     for (const json::value& name : get_array(object_, "spec.names.shortNames")) {
-      if (name.is_string() && taken_.resources.count(std::string_view(name.get_string()))) {
+      if (name.is_string() && taken_.has_resource(name.get_string())) {
         refused.push_back(coracle::quoted(std::string_view(name.get_string())) + " is already in use");
       }
     }
@@ -90,36 +71,42 @@ class Naming {
   const std::string& message() const { return message_; }
 
  private:
+  template <typename F>
+  void take(std::string_view field, F&& is_used, std::string_view reason) {
+    std::string wanted(get_string(object_, "spec.names." + std::string(field)));
+    if (wanted == get_string(object_, "status.acceptedNames." + std::string(field))) return;
+    if (is_used(wanted)) return refuse(reason, coracle::quoted(wanted) + " is already in use");
+    make(object_, "status.acceptedNames").as_object()[field] = wanted;
+  }
+
   void refuse(std::string_view reason, std::string message) {
     reason_ = reason;
     message_ = std::move(message);
   }
 
   json::value& object_;
-  const TakenNames& taken_;
+  const DefinitionNames::TakenByOthers& taken_;
   std::string reason_, message_;
 };
 
-Result<void> settle_names(json::value& object, const Allocation& allocation) {
-  TakenNames taken = TRY(taken_in(object, allocation));
+void settle_names(json::value& object, const DefinitionNames::TakenByOthers& taken, WallTime now) {
   if (!find(object, "status.acceptedNames") || !find(object, "status.acceptedNames")->is_object()) {
     make(object, "status.acceptedNames").emplace_object();
   }
   Naming naming(object, taken);
-  naming.take("plural", taken.resources, "PluralConflict");
-  naming.take("singular", taken.resources, "SingularConflict");
+  naming.take_resource("plural", "PluralConflict");
+  naming.take_resource("singular", "SingularConflict");
   naming.take_short_names();
-  naming.take("kind", taken.kinds, "KindConflict");
-  naming.take("listKind", taken.kinds, "ListKindConflict");
+  naming.take_kind("kind", "KindConflict");
+  naming.take_kind("listKind", "ListKindConflict");
   naming.copy("categories");
   // Names without a conflict are not accepted either: a client that waits for that must not conclude that the kind is served.
   constexpr std::string_view kReason = "NotServed", kWords = "this server stores definitions, but does not serve their kinds yet";
   bool good = naming.accepted();
   set_condition(object, condition_of("NamesAccepted", "False", good ? kReason : std::string_view(naming.reason()),
-                                     good ? kWords : std::string_view(naming.message()), allocation.now));
+                                     good ? kWords : std::string_view(naming.message()), now));
   set_condition(object, condition_of("Established", "False", good ? kReason : "NotAccepted",
-                                     good ? kWords : "not all names are accepted", allocation.now));
-  return {};
+                                     good ? kWords : "not all names are accepted", now));
 }
 
 // Adds the present storage version to status.storedVersions.
@@ -138,7 +125,9 @@ void note_stored_version(json::value& object) {
 
 Result<void> accept_names(json::value& object, const Allocation& allocation) {
   note_stored_version(object);
-  return settle_names(object, allocation);
+  auto choose = [&](const DefinitionNames::TakenByOthers& others) { settle_names(object, others, allocation.now); };
+  allocation.hold = TRY(allocation.definitions.reserve(object, !allocation.dry_run, choose));
+  return {};
 }
 
 Result<void> accept_changed_names(json::value& object, const Object&, const Allocation& allocation) {
@@ -148,9 +137,7 @@ Result<void> accept_changed_names(json::value& object, const Object&, const Allo
 }  // namespace
 
 extern const StrategyFamily custom_resource_strategies;
-const StrategyFamily custom_resource_strategies{{{.kind = &kCustomResourceDefinition,
-                                                  .one_at_a_time = true,  // two definitions may not get one name
-                                                  .allocate_create = accept_names,
-                                                  .allocate_update = accept_changed_names}}};
+const StrategyFamily custom_resource_strategies{
+    {{.kind = &kCustomResourceDefinition, .allocate_create = accept_names, .allocate_update = accept_changed_names}}};
 
 }  // namespace coracle::kinds
