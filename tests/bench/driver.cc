@@ -670,6 +670,17 @@ std::set<std::string> entries_of(const std::string& directory) {
   return names;
 }
 
+// The names of the daemon's threads.
+std::multiset<std::string> threads_of(const std::string& pid) {
+  std::multiset<std::string> names;
+  std::error_code none;
+  for (const auto& task : fs::directory_iterator("/proc/" + pid + "/task", none)) {
+    std::string name = slurp(task.path().string() + "/comm");
+    names.insert(name.substr(0, name.find('\n')));
+  }
+  return names;
+}
+
 // Adds the directories' projects, if the file system has project quotas.
 void add_projects(const std::string& volumes, std::set<uint32_t>& projects) {
   for (const std::string& name : entries_of(volumes)) {
@@ -686,6 +697,13 @@ int claims_pass(const char* kubeconfig, const std::string& daemon, const std::st
   nap_ms(1000 * seconds);  // until the effects of the start are over
   print_pss("fresh", daemon);
   const int64_t fresh = pss_kib(daemon);
+  const auto fresh_threads = threads_of(daemon);
+  const auto for_storage = [&] {
+    size_t count = 0;
+    for (const char* name : {"storage", "places", "nfs"}) count += fresh_threads.count(name);
+    return count;
+  }();
+  bar(for_storage == 0, "%zu threads for storage before the first claim (bar 0)", for_storage);
   const std::string around = fs::path(state).parent_path().string() + "/";  // also the directory of run-time files
   const auto mounts = mounts_of(daemon, around), pods = entries_of(state + "/pods"), there = entries_of(volumes);
   std::set<uint32_t> projects;
@@ -734,6 +752,10 @@ int claims_pass(const char* kubeconfig, const std::string& daemon, const std::st
   client.reset();
   nap_ms(1000 * seconds);
   print_pss("in the end", daemon);
+  std::vector<std::string> more;
+  std::ranges::set_difference(threads_of(daemon), fresh_threads, std::back_inserter(more));
+  bar(more.empty(), "%d s after %d claims: %zu more threads than before them%s%s (bar 0)", seconds, claims, more.size(),
+      more.empty() ? "" : ", such as ", more.empty() ? "" : more[0].c_str());
   double ratio = double(pss_kib(daemon)) / double(fresh);
   bar(ratio <= 1.1, "%d s after %d claims: %.2f of the fresh PSS (bar 1.1)", seconds, claims, ratio);
   return 0;
