@@ -392,7 +392,7 @@ c delete pod memory --wait=false >/dev/null
 fills='dd if=/dev/zero of=/data/all bs=1M count=100 2>&1; sync; echo; du -m /data/all; sleep 1000'
 mkdir "$disk"
 truncate -s 96M "$T/disk.img"
-if mkfs.ext4 -q -O quota -E quotatype=prjquota "$T/disk.img" >"$T/mkfs.log" 2>&1 && mount -o loop,prjquota "$T/disk.img" "$disk" 2>>"$T/mkfs.log"; then
+if mkfs.ext4 -q -O quota,project -E quotatype=prjquota "$T/disk.img" >"$T/mkfs.log" 2>&1 && mount -o loop,prjquota "$T/disk.img" "$disk" 2>>"$T/mkfs.log"; then
   limit=64 holds="holds it to its size" others="another claim's pod writes beside it"
 else
   echo "# no file system here that counts by projects: $(grep -m 1 mount "$T/mkfs.log")"

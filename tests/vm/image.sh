@@ -28,7 +28,7 @@ case $suite in
 esac
 packages="systemd systemd-sysv udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
   libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
-if [ $kind = vm ]; then packages="$packages nfs-common nfs-kernel-server"; fi
+if [ $kind = vm ]; then packages="$packages nfs-common nfs-kernel-server e2fsprogs xfsprogs btrfs-progs"; fi
 if [ $kind = oci ]; then
   packages="$packages podman crun runc buildah containerd conmon netavark aardvark-dns uidmap passt catatonit dbus dbus-user-session libpam-systemd
     python3-minimal python3"
@@ -78,7 +78,7 @@ chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.serv
   systemd-resolved.service systemd-update-utmp.service systemd-pstore.service \
   modprobe@efi_pstore.service modprobe@drm.service modprobe@fuse.service modprobe@loop.service modprobe@dm_mod.service \
   sys-kernel-debug.mount sys-kernel-tracing.mount sys-fs-fuse-connections.mount dev-hugepages.mount e2scrub_reap.service \
-  apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer >/dev/null 2>&1
+  apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer xfs_scrub_all.timer fstrim.timer >/dev/null 2>&1
 echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
 if [ $kind = oci ]; then
   chroot "$root" useradd --create-home --shell /bin/bash --uid 1000 user  # with its id ranges in /etc/subuid and /etc/subgid
@@ -129,7 +129,8 @@ chmod +x "$work/initrd/init"
 (cd "$work/initrd" && find . | cpio --quiet -o -H newc 2>/dev/null || (cd "$work/initrd" && find . | "$root/bin/busybox" cpio -o -H newc)) | gzip -1 >"$work/initrd.gz"
 
 # ---- the disk ----
-rm -rf "$root"/boot/* "$root"/lib/modules/*/kernel/{sound,drivers/{gpu,media,infiniband,net/wireless,net/ethernet,staging,scsi,iio,hwmon,usb,ata,nvme,isdn},fs/{btrfs,xfs,ocfs2,gfs2,ceph,smb,cifs,f2fs,jfs,reiserfs,ubifs}}
+rm -rf "$root"/boot/* "$root"/lib/modules/*/kernel/{sound,drivers/{gpu,media,infiniband,net/wireless,net/ethernet,staging,scsi,iio,hwmon,usb,ata,nvme,isdn},fs/{ocfs2,gfs2,ceph,smb,cifs,f2fs,jfs,reiserfs,ubifs}}
+[ $kind = vm ] || rm -rf "$root"/lib/modules/*/kernel/fs/{btrfs,xfs}
 chroot "$root" depmod "$kernel"
 truncate -s 3G "$work/base.ext4"
 mke2fs -q -t ext4 -L root -d "$root" "$work/base.ext4"

@@ -13,9 +13,20 @@ Y
 in_pod() { coraclectl exec "$1" -- /bin/busybox sh -c "$2"; }
 # fills POD MEBIBYTES: prints how much of that it can write, in MiB.
 fills() { in_pod "$1" "/bin/busybox dd if=/dev/zero of=/data/filler bs=1048576 count=$2 2>/dev/null; /bin/busybox du -m /data/filler | /bin/busybox cut -f1"; }
+# held_to MEBIBYTES POD: the pod can write so much and no more; sets "got".
+held_to() { got=$(fills "$2" 64); echo "measured: $got of $1 MiB"; [ "$got" -le "$1" ]; }
+capacity_is() { is "$(coraclectl get pvc "$1" -o 'jsonpath={.status.capacity.storage}')" "$2"; }
+has_event() { events_of "$1" | grep "$2"; }
 events_of() { coraclectl get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
 place_of() { coraclectl get pv "$(coraclectl get pvc "$1" -o 'jsonpath={.spec.volumeName}')" -o 'jsonpath={.spec.local.path}'; }
 project_of() { lsattr -pd "$1" | awk '{print $1}'; }
+has_project() { is "$(project_of "$1")" "$2"; }
+another_disk() {  # another_disk TYPE MEBIBYTES OPTIONS: volumes may be on such a disk too from now on
+  mkdir -p "/srv/$1" && modprobe loop && truncate -s "${2}M" "/root/$1.img" && "mkfs.$1" -q "/root/$1.img" && mount -o "loop,$3" "/root/$1.img" "/srv/$1" &&
+    sed -i "s#]#, /srv/$1]#" /etc/coracle/config.yaml && systemctl restart coracled && until_true 60 ready
+}
+is_empty() { is "$(ls -A "$1" "$1/.coracle.projects" 2>/dev/null | grep -vE '^$|:$|^.coracle')" ""; }  # no volume, no record of its project
+has_no_quotas() { is "$(xfs_quota -x -c 'report -p -n -N' "$1" | awk '$1 != "#0" && $2 + $4 > 0')" ""; }
 block_claim() {  # block_claim: a claim for a block device, and the pod "raw" that has it as /dev/disk
   truncate -s 8M /root/block.img
   coraclectl apply -f - <<Y
