@@ -33,9 +33,10 @@ std::string text_at(const json::value& object, std::string_view path);  // "" if
 std::string or_else(std::string text, std::string_view absent);
 std::string selector_or(const json::value& object, std::string_view path, std::string_view absent);
 std::string time_text(std::string_view time);  // local time as Mon, 02 Jan 2006 15:04:05 -0700; other text is returned unchanged
-std::string amount_text(const json::value* amount);  // a quantity in canonical form; "" for nullptr
-std::string map_text(const json::object& map);       // a=b,c=d; "<none>"
-std::string unread_text(const std::string& error);   // what stands in place of what cannot be read
+std::string local_time_text(std::string_view time, const char* format);  // likewise, by a format of strftime(3)
+std::string amount_text(const json::value* amount);                      // a quantity in canonical form; "" for nullptr
+std::string map_text(const json::object& map);                           // a=b,c=d; "<none>"
+std::string unread_text(const std::string& error);                       // what stands in place of what cannot be read
 
 std::string template_text(const json::value& pod_template);  // the section "Pod Template:"
 std::string pod_text(const json::value& pod, WallTime now);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How describe shows Services, endpoints, Ingresses and NetworkPolicies. See describe.h.
 #include <algorithm>
-#include <ctime>
 
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
@@ -212,16 +211,7 @@ std::string ingress_class_text(const json::value& object) {
 // ---- NetworkPolicy ----
 
 // As Go's String() of a time: "2026-11-29 17:16:11 +0000 UTC".
-std::string go_time_text(std::string_view time) {
-  auto parsed = parse_time(time);
-  if (!parsed) return std::string(time);
-  std::time_t seconds = std::chrono::system_clock::to_time_t(*parsed);
-  std::tm local{};
-  ::localtime_r(&seconds, &local);
-  char text[64];
-  size_t size = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z %Z", &local);
-  return std::string(text, size);
-}
+std::string go_time_text(std::string_view time) { return local_time_text(time, "%Y-%m-%d %H:%M:%S %z %Z"); }
 
 void put_policy_ports(std::string& text, const json::array& ports) {
   if (ports.empty()) text += "    To Port: <any> (traffic allowed to all ports)\n";

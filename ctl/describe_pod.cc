@@ -388,16 +388,18 @@ std::string selector_or(const json::value& object, std::string_view path, std::s
   return or_else(selector ? selector_text(*selector) : "", absent);
 }
 
-std::string time_text(std::string_view time) {
+std::string local_time_text(std::string_view time, const char* format) {
   auto parsed = parse_time(time);
   if (!parsed) return std::string(time);
   std::time_t seconds = std::chrono::system_clock::to_time_t(*parsed);
   std::tm local{};
   ::localtime_r(&seconds, &local);
   char text[64];
-  size_t size = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S %z", &local);
+  size_t size = std::strftime(text, sizeof text, format, &local);
   return std::string(text, size);
 }
+
+std::string time_text(std::string_view time) { return local_time_text(time, "%a, %d %b %Y %H:%M:%S %z"); }
 
 std::string amount_text(const json::value* amount) {
   if (!amount || amount->is_null()) return {};
