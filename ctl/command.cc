@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ctl/about.h"
+#include "ctl/completion.h"
 #include "ctl/escape.h"
 #include "ctl/kustomize/build.h"
 #include "runtime/base/text.h"
@@ -34,8 +35,16 @@ bool Commands::asked_for(Command command) const {
   return expected_.empty() || std::any_of(expected_.begin(), expected_.end(), names);
 }
 
-bool Commands::keeps_rest(Command command) const {
-  return std::find(keeps_rest_.begin(), keeps_rest_.end(), command) != keeps_rest_.end();
+std::vector<std::string> Commands::take_rest(std::vector<std::string> words) {
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) return words;
+  std::vector<std::string> before(words.begin(), dashes);
+  before.emplace_back();  // no word is being typed after them
+  Command command = parse_line(root_, before).command;
+  if (std::find(keeps_rest_.begin(), keeps_rest_.end(), command) == keeps_rest_.end()) return words;
+  rest_.assign(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return words;
 }
 
 void Commands::add_dry_run(Command command, DryRun& value) {
@@ -160,7 +169,7 @@ std::optional<std::string> findings(const Error& error) {
 
 // What kubectl prints without "error: " before it.
 bool stands_alone(std::string_view text) {
-  for (const char* beginning : {"Error in configuration: ", "Unable to connect to the server: "})
+  for (const char* beginning : {"Error in configuration: ", "Unable to connect to the server: ", "The connection to the server "})
     if (text.starts_with(beginning)) return true;
   return false;
 }

@@ -48,8 +48,9 @@ class Commands {
   // What stands behind "--" in a line of `command` is for a program in a container: the parser does not get it, and it is in
   // rest(). In the line of another command it is arguments, whatever it looks like.
   void keep_rest(Command command) { keeps_rest_.push_back(command); }
-  bool keeps_rest(Command command) const;
-  std::vector<std::string>& rest() { return rest_; }
+  // The words of the line that the parser gets; those that it does not get are moved to rest(). Pure but for that.
+  std::vector<std::string> take_rest(std::vector<std::string> words);
+  const std::vector<std::string>& rest() const { return rest_; }
 
  private:
   struct DryRunFlag {

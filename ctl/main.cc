@@ -166,13 +166,7 @@ int run(int argc, char** argv) {
     program.flags.plugin_policy = (*preferences)->plugin_policy;
     program.flags.plugin_allowlist = (*preferences)->plugin_allowlist;
   }
-  auto dashes = std::find(words.begin(), words.end(), "--");
-  std::vector<std::string> own(words.begin(), dashes);
-  if (commands.keeps_rest(command_of(root, own))) {
-    if (dashes != words.end()) commands.rest().assign(dashes + 1, words.end());
-  } else {
-    own = words;
-  }
+  std::vector<std::string> own = commands.take_rest(words);
   std::vector<const char*> line = {argv[0]};
   for (const auto& word : own) line.push_back(word.c_str());
   auto help = program.command_line.parse(int(line.size()), line.data());

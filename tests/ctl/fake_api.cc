@@ -228,11 +228,9 @@ FakeApi::Outcome FakeApi::run(const std::vector<std::string>& words) {
   GlobalFlags flags;
   Commands commands(line.root(), flags);
   add_commands(commands);
-  // Of exec, the words after "--" are for the container.
-  auto dashes = words.empty() || words.front() != "exec" ? words.end() : std::find(words.begin(), words.end(), "--");
-  if (dashes != words.end()) commands.rest().assign(dashes + 1, words.end());
+  const std::vector<std::string> own = commands.take_rest(words);
   std::vector<const char*> all = {"coraclectl"};
-  for (auto word = words.begin(); word != dashes; ++word) all.push_back(word->c_str());
+  for (const std::string& word : own) all.push_back(word.c_str());
   Outcome outcome{1, {}, {}};
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();

@@ -332,6 +332,28 @@ TEST_F(SelectionTest, a_command_in_a_container_stands_behind_the_dashes) {
   expect_refused({"exec", "web", "rm", "/data"}, "exec [POD] [COMMAND] is not supported anymore");
 }
 
+TEST_F(SelectionTest, words_behind_the_dashes_are_the_programs_or_arguments) {
+  const std::vector<std::string> program = {"sh", "-c", "x", "--image=other", "--"};
+  for (const auto& [words, field] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"create", "deployment", "made", "--image=a"}, "spec.template.spec.containers"},
+           {{"create", "job", "made", "--image=a"}, "spec.template.spec.containers"},
+           {{"create", "cj", "made", "--image=a", "--schedule=@daily"}, "spec.jobTemplate.spec.template.spec.containers"},
+           {{"run", "made", "--image=a", "--command"}, "spec.containers"}}) {
+    std::vector<std::string> line = words;
+    for (const char* word : {"--dry-run=client", "-o", "json", "--"}) line.emplace_back(word);
+    line.insert(line.end(), program.begin(), program.end());
+    FakeApi::Outcome outcome = run(line);
+    auto made = parse_json(outcome.out);
+    ASSERT_TRUE(made) << outcome.out << outcome.err;
+    const json::array& containers = get_array(*made, field);
+    ASSERT_EQ(containers.size(), 1u) << outcome.out;
+    EXPECT_EQ(get_string(containers.front(), "image"), "a");
+    EXPECT_EQ(to_text(*find(containers.front(), "command")), R"(["sh","-c","x","--image=other","--"])");
+  }
+  FakeApi::Outcome labelled = run({"label", "configmaps", "one", "--", "x=y"});
+  EXPECT_EQ(labelled.out, "configmap/one labeled\n") << labelled.err;
+}
+
 TEST_F(SelectionTest, a_watch_is_of_one_object_or_of_a_kind) {
   expect_refused({"get", "configmaps", "one", "two", "-w"}, "watch is only supported on individual resources");
   expect_refused({"get", "configmaps,pods", "--watch-only"}, "you may only specify a single resource type");
