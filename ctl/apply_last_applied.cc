@@ -123,15 +123,6 @@ constexpr const char* kLastAppliedHead =
     "# Lines beginning with a '#' will be ignored, and an empty file will abort the edit.\n"
     "#\n";
 
-std::string editable_text(const std::vector<json::value>& configurations, bool in_json) {
-  json::value whole = configurations.front();
-  if (configurations.size() > 1) {
-    json::array items(configurations.begin(), configurations.end());
-    whole = json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", json::object()}};
-  }
-  return in_json ? to_pretty(whole) + "\n" : to_yaml(whole);
-}
-
 // Fields that do not exist or have values of other types would make the next apply fail.
 Result<void> check_configuration(const Live& live, const json::value& configuration, const std::string& validation) {
   if (validation == "Ignore") return {};

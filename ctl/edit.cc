@@ -12,6 +12,7 @@
 #include "ctl/last_applied.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
 
@@ -80,50 +81,179 @@ constexpr const char* kEditHead =
     "# Edit the object below. Lines beginning with '#' are ignored, and an empty file aborts the edit.\n"
     "# If an error occurs while saving, this file is opened again with the failure.\n#\n";
 
+constexpr int kUnattendedPassesMax = 5;  // of an editor without a terminal, which would change the text for ever
+
 struct EditFlags : TargetFlags {
   std::string subresource, validate = "strict";
   bool output_patch = false, save_config = false, windows_line_endings = false;
 };
 
-Result<void> edit_one(Session& session, const EditFlags& flags, const Live& live) {
-  json::value shown = live.object;
-  if (!flags.subresource.empty())
-    shown = TRY(session.json({.path = session.path(*live.kind, live.ns, live.name, flags.subresource)}));
-  if (auto* metadata = make(shown, "metadata").if_object()) metadata->erase("managedFields");
-  bool json_text = flags.output == "json";
-  std::string body = json_text ? to_pretty(shown) + "\n" : to_yaml(shown);
-  std::string edit_head = json_text ? "" : kEditHead, head = edit_head;  // JSON has no comments
-  std::string path = TRY(make_edit_file(json_text ? ".json" : ".yaml"));
-  std::string before = without_comments(body);
-  for (;;) {
-    std::string saved = TRY(edit_in_editor(path, head + body, flags.windows_line_endings));
-    std::string edited = without_comments(saved);
-    if (trim(edited).empty() || edited == before) {
+// What becomes of a saved file. `reasons` are for the head of the file, when it is opened again: it has what the server found.
+struct SaveResult {
+  std::string reasons;
+  bool gone = false, refused = false;  // an object is not there any more; a change failed for another reason
+};
+
+struct EditedObject {
+  const Live& live;
+  const json::value& before;
+  json::value after;
+};
+
+std::string commented(std::string_view text) {
+  std::string shown = visible_lines(text);
+  for (size_t end = 0; (end = shown.find('\n', end)) != shown.npos; ++end) shown.insert(end + 1, "# ");
+  return "# " + shown + "\n";
+}
+
+std::string resource_name(const Live& live) {  // "deployments.apps \"web\""
+  const auto& kind = live.kind->kind;
+  return std::string(kind.resource) + (kind.group.empty() ? "" : "." + std::string(kind.group)) + " " +
+         coracle::quoted(live.name);
+}
+
+void note_failure(const Live& live, const Error& error, SaveResult& result) {
+  std::string name = resource_name(live);
+  const ErrorDetails* details = error.details();
+  if (details && error.code() == Code::invalid) {
+    std::string reason = name + " was not valid" + (details->causes.empty() ? "" : ":");
+    for (const Cause& cause : details->causes) reason += "\n* " + cause.field + ": " + cause.message;
+    result.reasons += commented(reason) + "#\n";
+    tell("error: " + name + " is invalid\n");
+  } else if (error.code() == Code::not_found) {
+    result.gone = true;
+    tell("error: " + name + " could not be found on the server\n");
+  } else {
+    result.refused = true;
+    tell("error: " + name + " could not be patched: " + error.text() + "\n");
+  }
+}
+
+// Errors: invalid for a change that no patch can make.
+Result<void> save_one(Session& session, const EditFlags& flags, const EditedObject& edited, SaveResult& result) {
+  const Live& live = edited.live;
+  if (json_equal(edited.before, edited.after)) {
+    print_done(flags, live, edited.after, "skipped");
+    return {};
+  }
+  for (const char* field : {"apiVersion", "kind", "metadata.name"})
+    if (get_string(edited.before, field) != get_string(edited.after, field))
+      return Error(Code::invalid, "At least one of apiVersion, kind and name was changed");
+  if (get_string(edited.before, "metadata.namespace") != get_string(edited.after, "metadata.namespace"))
+    return Error(Code::invalid, "the namespace of " + message_name(*live.kind, live.name) + " was changed");
+  json::value patch = schema::strategic_diff(*live.kind, edited.before, edited.after);
+  if (flags.output_patch) out("Patch: " + to_text(patch) + "\n");
+  auto patched = send_patch(session, flags, live, patch, kStrategicPatch, flags.subresource);
+  if (patched) print_done(flags, live, *std::move(patched), "edited");
+  else note_failure(live, patched.error(), result);
+  return {};
+}
+
+// The objects of a text, also of the Lists in it. Errors: invalid.
+Result<std::vector<json::value>> objects_of(const std::string& text) {
+  std::vector<json::value> objects;
+  std::vector<json::value> parsed = TRY(parse_yaml(text));
+  for (json::value& one : parsed) {
+    if (!one.is_object()) return Error(Code::invalid, "an object with apiVersion and kind is expected");
+    if (get_string(one, "kind") != "List") {
+      objects.push_back(std::move(one));
+      continue;
+    }
+    for (const json::value& item : get_array(one, "items")) {
+      if (!item.is_object()) return Error(Code::invalid, "an object with apiVersion and kind is expected");
+      objects.push_back(item);
+    }
+  }
+  return objects;
+}
+
+std::string identity_of(const json::value& object) {
+  std::string_view uid = get_string(object, "metadata.uid");
+  if (!uid.empty()) return std::string(uid);
+  return std::string(get_string(object, "kind")) + "/" + std::string(get_string(object, "metadata.namespace")) + "/" +
+         std::string(get_string(object, "metadata.name"));
+}
+
+// The objects of the saved text, each with what it was: they are known by their UID. Those that were taken out stay as they are.
+// Errors: invalid.
+Result<std::vector<EditedObject>> edited_objects(const std::string& text, const EditFlags& flags, const std::vector<Live>& lives,
+                                                 const std::vector<json::value>& shown) {
+  std::vector<EditedObject> edited;
+  std::vector<json::value> objects = TRY(objects_of(text));
+  for (json::value& object : objects) {
+    auto before = std::find_if(shown.begin(), shown.end(),
+                               [id = identity_of(object)](const json::value& one) { return identity_of(one) == id; });
+    if (before == shown.end())
+      return Error(Code::invalid, "no original object found for " + std::string(get_string(object, "kind")) + " " +
+                                      coracle::quoted(get_string(object, "metadata.name")));
+    if (flags.save_config) object = with_last_applied(object);
+    edited.push_back({lives[size_t(before - shown.begin())], *before, std::move(object)});
+  }
+  return edited;
+}
+
+// Lets the user edit all of `lives` in one file, until the server takes them or he gives up. Gives the exit code. Source: kubectl
+// pkg/cmd/util/editor/editoptions.go.
+Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector<Live>& lives) {
+  std::vector<json::value> shown;
+  for (const Live& live : lives) {
+    shown.push_back(live.object);
+    if (!flags.subresource.empty())
+      shown.back() = TRY(session.json({.path = session.path(*live.kind, live.ns, live.name, flags.subresource)}));
+    if (auto* metadata = make(shown.back(), "metadata").if_object()) metadata->erase("managedFields");
+  }
+  bool in_json = flags.output == "json";  // it has no comments
+  const std::string original = editable_text(shown, in_json);
+  std::string body = original, reasons;
+  std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
+  auto stop = [&](const char* text) {
+    std::filesystem::remove(path);
+    tell(text);
+    return 0;
+  };
+  auto keep = [&](Error error) {
+    tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
+    return error;
+  };
+  for (int passes = 0;; ++passes) {
+    bool again = passes > 0;
+    auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + reasons) + body, flags.windows_line_endings);
+    if (!saved && again) return keep(saved.take_error());
+    if (!saved) {  // there is nothing of the user's in the file
       std::filesystem::remove(path);
-      tell("Edit cancelled, no changes made.\n");
-      return {};
+      return saved.take_error();
     }
-    auto parsed = parse_yaml(edited);
-    Result<json::value> patched = Error(Code::invalid, "one object is expected");
-    if (!parsed) {
-      patched = parsed.take_error();
-    } else if (parsed->size() == 1) {
-      if (flags.save_config) parsed->front() = with_last_applied(parsed->front());
-      json::value patch = schema::strategic_diff(*live.kind, shown, parsed->front());
-      if (flags.output_patch) out("Patch: " + to_text(patch) + "\n");
-      patched = send_patch(session, flags, live, patch, kStrategicPatch, flags.subresource);
+    std::string text = without_comments(*saved);
+    bool gives_up = text == body || (passes >= kUnattendedPassesMax && !::isatty(STDIN_FILENO));
+    if (again && gives_up) return keep(Error(Code::cancelled, "Edit cancelled, no valid changes were saved."));
+    if (text == original) return stop("Edit cancelled, no changes made.\n");
+    if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
+    body = text;
+    auto edited = edited_objects(text, flags, lives, shown);
+    if (!edited) {
+      reasons = commented("The edited file is not valid: " + edited.error().text()) + "#\n";
+      if (in_json) tell("error: the edited file is not valid: " + edited.error().text() + "\n");
+      continue;
     }
-    if (patched) {
+    bool changes =
+        std::any_of(edited->begin(), edited->end(), [](const EditedObject& one) { return !json_equal(one.before, one.after); });
+    if (!changes && edited->size() == lives.size()) return stop("Edit cancelled, no changes made.\n");
+    SaveResult result;
+    for (const EditedObject& one : *edited)
+      if (auto done = save_one(session, flags, one, result); !done) return keep(done.take_error());
+    if (result.refused) {
+      tell("You can run `coraclectl replace -f " + path + "` to try this update again.\n");
+      return 1;
+    }
+    if (result.gone) {
+      tell("The edits you made on deleted resources have been saved to " + coracle::quoted(path) + "\n");
+      return 1;
+    }
+    if (result.reasons.empty()) {
       std::filesystem::remove(path);
-      print_done(flags, live, *patched, "edited");
-      return {};
+      return 0;
     }
-    std::string why = visible_lines(patched.error().text());
-    for (size_t end = 0; (end = why.find('\n', end)) != why.npos; ++end) why.insert(end + 1, "# ");  // comments out every line
-    if (edited == without_comments(body) || !::isatty(STDIN_FILENO))
-      return Error(patched.error().code(), why + "; your text is kept in " + path);
-    head = edit_head + (json_text ? "" : "# " + why + "\n#\n");
-    body = edited;
+    reasons = result.reasons;
   }
 }
 
@@ -145,9 +275,13 @@ void add_edit(Commands& commands) {
   commands.on(edit, [&commands, edit_flags]() -> Result<int> {
     edit_flags->field_validation = TRY(field_validation_of(edit_flags->validate));
     Session* session = TRY(commands.session());
-    Targets targets = TRY(targets_of(*session, *edit_flags, edit_flags->args));
-    if (targets.found.empty() && targets.missing.empty()) return Error(Code::not_found, "edit cancelled, no objects found");
-    return act_on(std::move(targets), [&](const Live& live) { return edit_one(*session, *edit_flags, live); });
+    Targets targets = TRY(targets_of(*session, *edit_flags, edit_flags->args, !edit_flags->args.empty()));
+    if (!targets.missing.empty()) {  // then nothing is edited
+      print_failures(targets.missing);
+      return 1;
+    }
+    if (targets.found.empty()) return Error(Code::not_found, "edit cancelled, no objects found");
+    return edit_all(*session, *edit_flags, targets.found);
   });
 }
 

@@ -13,8 +13,18 @@
 #include "runtime/base/fd.h"
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
+#include "store/object/yaml.h"
 
 namespace coracle::ctl {
+
+std::string editable_text(const std::vector<json::value>& objects, bool in_json) {
+  json::value whole = objects.front();
+  if (objects.size() > 1) {
+    json::array items(objects.begin(), objects.end());
+    whole = json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", json::object()}};
+  }
+  return in_json ? to_pretty(whole) + "\n" : to_yaml(whole);
+}
 
 Result<std::string> make_edit_file(const std::string& ending) {
   std::string path = std::string(std::filesystem::temp_directory_path() / "coraclectl-edit-XXXXXX") + ending;
@@ -37,8 +47,7 @@ Result<std::string> edit_in_editor(const std::string& path, const std::string& t
   if (!editor || !*editor) editor = "vi";
   std::vector<std::string> argv = {"sh", "-c", std::string(editor) + " " + path};
   int status = TRY(run_program(argv));
-  if (status != 0)
-    return Error(Code::cancelled, "edit: the editor " + coracle::quoted(editor) + " ended with status " + std::to_string(status));
+  if (status != 0) return Error(Code::cancelled, "there was a problem with the editor " + coracle::quoted(editor));
   std::ifstream in(path, std::ios::binary);
   std::string saved = TRY(read_rest(in, path));
   for (size_t at = 0; windows_line_endings && (at = saved.find("\r\n", at)) != saved.npos;) saved.erase(at, 1);

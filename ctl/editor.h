@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "runtime/base/json.h"
 #include "runtime/base/result.h"
 
 namespace coracle::ctl {
 
+// What the user edits: the object or, of several, a List of them.
+std::string editable_text(const std::vector<json::value>& objects, bool in_json);
 // Creates an empty file that only we can read, of an unpredictable name that ends in `ending` (".yaml"). Errors: errno's.
 Result<std::string> make_edit_file(const std::string& ending);
 // Lets the user edit `text` in that file and returns what was saved. With `windows_line_endings`, lines end in CR LF in the file
