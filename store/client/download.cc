@@ -3,9 +3,11 @@
 #include "store/client/download.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <memory>
 
 #include "runtime/base/text.h"
@@ -17,7 +19,7 @@ namespace {
 constexpr long kRedirectionsMax = 10;  // as Go's http.Get
 constexpr long kDownloadConnectTimeoutMs = 10'000;
 constexpr long kStalledSeconds = 60;  // without a byte
-constexpr long kOk = 200, kNotFound = 404;
+constexpr long kOk = 200, kNotFound = 404, kServerError = 500;
 
 struct Download {
   std::string body, status_line;
@@ -43,11 +45,30 @@ size_t on_download_header(char* bytes, size_t size, size_t count, void* user) {
   return line.size();
 }
 
-}  // namespace
+std::string host_of(const std::string& url) {
+  size_t start = url.find("://") + 3, end = url.find_first_of("/?#", start);
+  std::string authority = url.substr(start, end == url.npos ? end : end - start);
+  return authority.substr(authority.rfind('@') + 1);  // npos + 1 is 0
+}
 
-Result<std::string> download(const std::string& url, size_t bytes_max) {
+Error unreachable(CURL* easy, const std::string& url, CURLcode code, const char* detail) {
+  long err = 0;
+  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &err);
+  if (code == CURLE_COULDNT_CONNECT && err == ECONNREFUSED)
+    return Error(Code::unavailable,
+                 "The connection to the server " + host_of(url) + " was refused - did you specify the right host or port?");
+  return Error(Code::unavailable, "Unable to connect to the server: unable to read URL " + quoted(url) + ": " +
+                                      (*detail ? detail : curl_easy_strerror(code)));
+}
+
+struct Attempt {
+  Result<std::string> body;
+  bool may_pass = false;  // the failure, when it is tried again
+};
+
+Attempt try_download(const std::string& url, size_t bytes_max) {
   std::unique_ptr<CURL, void (*)(CURL*)> easy(curl_easy_init(), curl_easy_cleanup);
-  if (!easy) return Error(Code::unavailable, "libcurl cannot start");
+  if (!easy) return {Error(Code::unavailable, "libcurl cannot start")};
   Download got;
   got.bytes_max = bytes_max;
   std::array<char, CURL_ERROR_SIZE> detail{};
@@ -72,15 +93,24 @@ Result<std::string> download(const std::string& url, size_t bytes_max) {
   CURLcode code = curl_easy_perform(easy.get());
   long status = 0;
   curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  if (got.too_large) return Error(Code::too_large, url + " is larger than " + std::to_string(bytes_max) + " bytes");
-  if (code == CURLE_URL_MALFORMAT) return Error(Code::bad_request, "the URL " + quoted(url) + " is not valid");
-  if (code != CURLE_OK)
-    return Error(Code::unavailable,
-                 "unable to read URL " + quoted(url) + ": " + (detail[0] ? detail.data() : curl_easy_strerror(code)));
-  if (status == kOk) return std::move(got.body);
-  return Error(
+  if (got.too_large) return {Error(Code::too_large, url + " is larger than " + std::to_string(bytes_max) + " bytes")};
+  if (code == CURLE_URL_MALFORMAT) return {Error(Code::bad_request, "the URL " + quoted(url) + " is not valid")};
+  if (code != CURLE_OK) return {unreachable(easy.get(), url, code, detail.data()), true};
+  if (status == kOk) return {std::move(got.body)};
+  Error refused(
       status == kNotFound ? Code::not_found : Code::unavailable,
       "unable to read URL " + quoted(url) + ", server reported " + got.status_line + ", status code=" + std::to_string(status));
+  return {std::move(refused), status >= kServerError};
+}
+
+}  // namespace
+
+Result<std::string> download(const std::string& url, size_t bytes_max, const Attempts& attempts) {
+  for (int left = attempts.count - 1;; --left) {
+    Attempt attempt = try_download(url, bytes_max);
+    if (!attempt.may_pass || left <= 0) return std::move(attempt.body);
+    (void)::poll(nullptr, 0, int(attempts.pause.count()));  // a signal may shorten the pause
+  }
 }
 
 }  // namespace coracle

@@ -2,6 +2,7 @@
 // What a URL holds. Apart from http.h, because it is about no API server: nothing of ours is sent, and redirections are followed.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -9,9 +10,15 @@
 
 namespace coracle {
 
+struct Attempts {
+  int count = 3;
+  std::chrono::milliseconds pause{1000};  // between two
+};
+
 // The body at an http or https URL, through the environment's proxy (proxy.h), from servers whose certificates the system trusts.
-// Blocks. Errors: not_found for status 404, unavailable for another one and for a server that cannot be reached or trusted,
-// worded as kubectl's; too_large; bad_request for no URL.
-Result<std::string> download(const std::string& url, size_t bytes_max);
+// Tries again where the server cannot be reached or says that the fault is its own (5xx). Blocks. Errors: not_found for status
+// 404, unavailable for another one and for a server that cannot be reached or trusted, worded as kubectl's; too_large;
+// bad_request for no URL. Source: k8s.io/cli-runtime pkg/resource/visitor.go, readHttpWithRetries.
+Result<std::string> download(const std::string& url, size_t bytes_max, const Attempts& attempts = {});
 
 }  // namespace coracle
