@@ -6,6 +6,7 @@
 
 namespace coracle::ctl {
 
+void add_explain(Commands& commands);
 void add_api_resources(Commands& commands);  // api-resources, api-versions
 void add_cluster_info(Commands& commands);   // cluster-info, cluster-info dump
 

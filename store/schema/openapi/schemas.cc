@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemas of types. See build.h. Kubernetes' extensions define how lists and maps merge, and the kind of a schema.
 #include "runtime/base/text.h"
+#include "store/schema/form_doc.h"
 #include "store/schema/openapi/build.h"
 
 namespace coracle::schema {
@@ -30,27 +31,20 @@ json::object scalar_definition(Form form, Dialect dialect) {
   json::object out;
   switch (form) {
     case Form::time:
-    case Form::micro_time:
-      out = {{"description", "A moment, written as RFC 3339 in UTC."}, {"type", "string"}, {"format", "date-time"}};
-      break;
-    case Form::duration: out = {{"description", "A span of time, as Go writes it: 1h2m3.5s."}, {"type", "string"}}; break;
-    case Form::fields:
-      out = {{"description", "A set of fields, as a tree of names: f:<field>, k:<keys of a list item>, v:<value>."},
-             {"type", "object"}};
-      break;
+    case Form::micro_time: out = {{"type", "string"}, {"format", "date-time"}}; break;
+    case Form::duration: out = {{"type", "string"}}; break;
     case Form::quantity:
       if (dialect == Dialect::v3) out = one_of("string", "number");
       else out = {{"type", "string"}};
-      out["description"] = "An amount with an optional suffix: 100m, 1.5, 2k, 1Gi.";
       break;
     case Form::int_or_string:
       if (dialect == Dialect::v3) out = one_of("integer", "string");
       else out = {{"type", "string"}};
-      out["description"] = "A number, or text: a percentage or the name of a port.";
       out["format"] = "int-or-string";
       break;
-    default: out = {{"description", "Any object."}, {"type", "object"}};
+    default: out = {{"type", "object"}};
   }
+  out["description"] = form_doc(form);
   return out;
 }
 
