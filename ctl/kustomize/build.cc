@@ -70,7 +70,8 @@ class Builder {
     }
     if (file.empty())
       return Error(Code::not_found,
-                   "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in " + loader.shown());
+                   "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '" +
+                       loader.root() + "'");
     std::string shown = loader.shown(file);
     std::string text = TRY(loader.load(file));
     Kustomization kustomization = TRY(read_kustomization(text).wrap(shown));

@@ -20,6 +20,18 @@ Error remote_error(const std::string& path) {
       path + " is remote, and kustomizations are built from local files only: fetch it (git clone, curl) and name its path");
 }
 
+// In kustomize's words, which name what is missing.
+Error absent_error(const std::string& directory) {
+  std::error_code failed;
+  std::filesystem::path missing;
+  for (const auto& part : std::filesystem::absolute(directory, failed).lexically_normal()) {
+    missing /= part;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(missing, failed))) break;
+  }
+  return Error(Code::not_found, "must build at directory: not a valid directory: evalsymlink failure on '" + directory +
+                                    "' : lstat " + missing.string() + ": no such file or directory");
+}
+
 }  // namespace
 
 bool is_remote(std::string_view path) {
@@ -31,8 +43,11 @@ bool is_remote(std::string_view path) {
 Result<Loader> Loader::open(const std::string& directory, bool restricted) {
   std::error_code failed;
   if (is_remote(directory) && !std::filesystem::exists(directory, failed)) return remote_error(directory);
-  std::string root = TRY(sys::absolute_path(directory).wrap(directory));
-  if (!std::filesystem::is_directory(root, failed)) return Error(Code::bad_request, directory + " is not a directory");
+  auto absolute = sys::absolute_path(directory);
+  if (!absolute && absolute.error().code() == Code::not_found) return absent_error(directory);
+  std::string root = TRY(std::move(absolute).wrap(directory));
+  if (!std::filesystem::is_directory(root, failed))
+    return Error(Code::bad_request, "must build at directory: '" + directory + "': file is not directory");
   Loader loader;
   loader.roots_ = {root};
   loader.shown_ = directory;
