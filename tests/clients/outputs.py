@@ -36,13 +36,9 @@ KNOWN = {
     "annotation": "ours leaves the last applied configuration out: it repeats the file, and the values of a Secret",
     "tar": "kubectl returns 0 though the file was not there",
     "go-type": "a Go type in kubectl's message",
-    "http": "words of another client of HTTP",
     "note": "kubectl does not say that a patch was a dry run of the server's",
     "hpa": "kubectl tells of the version that it tried next, not that there is one already",
     "tabs": "kubectl prints the tabs of this text unaligned",
-    "kustomize": "the message names the path as it was given",
-    "form": "the older form of explain is that of the newer",
-    "amount": "explain does not say again what quantities and the like are",
 }
 
 OTHER_CODE = {"sort", "tar"}  # of KNOWN: the exit code is the difference, or a part of it
