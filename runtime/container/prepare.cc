@@ -2,6 +2,7 @@
 // See prepare.h.
 #include "runtime/container/prepare.h"
 
+#include <linux/magic.h>
 #include <linux/mount.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -542,6 +543,18 @@ Result<void> join_target(const Fd& target, launch::Plan& plan, Prepared& out) {
   return {};
 }
 
+// Who enters a container writes to its launcher's procfs. One of its own would take longer than all the rest: when it is closed,
+// the kernel waits for all processors. Where the launcher has none that can be written, the child mounts one.
+void give_proc(launch::Plan& plan, Prepared& out) {
+  const bool is_needed = plan.flags & launch::kPlanSetOomScore || plan.apparmor || plan.selinux;
+  if (!is_needed) return;
+  auto proc = sys::open("/proc", O_PATH | O_DIRECTORY);
+  auto about = proc ? sys::disk_usage(*proc) : Result<sys::DiskUsage>(proc.take_error());
+  if (!about || about->magic != PROC_SUPER_MAGIC || !sys::open("/proc/self/oom_score_adj", O_WRONLY)) return;
+  plan.proc_fd = keep(out, std::move(*proc));
+  plan.flags |= launch::kPlanProc;
+}
+
 }  // namespace
 
 Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& process) {
@@ -556,6 +569,7 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   TRY(write_process(writer, input, process, plan, out));
   TRY(write_affinity(writer, process, plan));
   TRY(write_personality(writer, input.spec->linux_, plan));
+  give_proc(plan, out);
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }

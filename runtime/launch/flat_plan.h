@@ -113,6 +113,7 @@ enum PlanFlags : uint32_t {
   kPlanLoopback = 1 << 22,        // the network namespace is new, and the child brings loopback up
   kPlanV1 = 1 << 23,              // it joins cgroups of v1
 };
+  kPlanProc = 1 << 24,            // exec: its launcher gives it a procfs
 
 struct Plan {
   uint32_t magic, version, size, flags;
@@ -158,7 +159,8 @@ struct Plan {
   uint32_t target_namespaces;                      // exec: CLONE_NEW* of the target's namespaces to join; 0: all
   uint32_t root_path;                              // mount point of the root until it is entered; kNoString: over "/"
   uint32_t bundle;                                 // string: working directory of createContainer hooks; kNoString: unchanged
-  Range v1_tasks;  // int32_t: descriptors of files `tasks` of cgroup v1, to be joined first of all; with kPlanV1
+  Range v1_tasks;   // int32_t: descriptors of files `tasks` of cgroup v1, to be joined first of all; with kPlanV1
+  int32_t proc_fd;  // with kPlanProc: the launcher's procfs, in which the child is "self"; closed before the container is entered
 };
 
 // The messages on the report socket: Reports from the child, Go to the child.

@@ -539,10 +539,10 @@ void have_proc(Child& child) noexcept {
   const Plan& plan = child.header();
   bool is_needed = child.has(kPlanSetOomScore) || plan.apparmor || plan.selinux || plan.sysctls.count;
   if (child.proc >= 0 || !is_needed) return;
-  // Who enters a container is in the host's tree yet. One of our own would take longer than all the rest: when it is closed, the
-  // kernel waits for all processors.
-  if (child.has(kPlanHostTree) && child.has(kPlanExec)) child.proc = host_proc();
-  if (child.proc >= 0) return;
+  if (child.has(kPlanProc)) {
+    child.proc = request_fd(child, plan.proc_fd, Stage::mount, -1);
+    return;
+  }
   int context = must(child, Stage::mount, k_fsopen("proc"));
   int rc = k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr);
   if (rc >= 0) rc = k_fsmount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
