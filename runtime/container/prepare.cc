@@ -21,7 +21,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr uint64_t kRec = 16384, kUnbindable = 1 << 17;  // MS_*
+constexpr uint64_t kRec = 16384, kUnbindable = 1 << 17, kShared = 1 << 20;  // MS_*
 constexpr size_t kPlanBytesMax = 16 << 20;
 
 // Builds the flat plan: everything is appended, aligned, and referenced by its offset.
@@ -126,7 +126,7 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
     if (!on_directory) step.flags |= launch::kMountOnFile;
     step.fd = int32_t(launch::kFdMore + out.fds.size());
     out.fds.push_back(std::move(mount));
-    if (draft.options.propagation & kUnbindable) step.propagation = draft.options.propagation;
+    if (draft.options.propagation & (kUnbindable | kShared)) step.propagation = draft.options.propagation;
     return step;
   }
   if (draft.kind == launch::MountKind::inner) step.type = writer.text(draft.source);

@@ -65,6 +65,7 @@ void leave_proc(Child& child) noexcept;
 void make_working_directory(const Child& child) noexcept;
 void restrict_file_system(Child& child) noexcept;              // masks, read-only paths
 void make_file_systems_readonly(const Child& child) noexcept;  // those that were kept writable until they are complete; once
+void restore_propagation(const Child& child) noexcept;         // in the user namespace's own copy of the mounts
 void enter_root(Child& child) noexcept;                        // pivot: nothing else is reachable afterwards
 void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept;
 // Sets the file system ids to the container's root, so that it owns what is created in its tree, also if it is another user of

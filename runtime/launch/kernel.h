@@ -81,7 +81,8 @@ constexpr int kAfUnix = 1, kAfInet = 2, kSockStream = 1, kSockDatagram = 2, kSoc
 constexpr int kSolSocket = 1, kSoPeercred = 17, kScmRights = 1;
 constexpr int kMsgDontwait = 0x40, kMsgNosignal = 0x4000, kMsgCmsgCloexec = 0x40000000, kMsgTrunc = 0x20, kMsgCtrunc = 8;
 constexpr int kSockCloexec = 02000000, kSockNonblock = 04000;
-constexpr unsigned long kMsPrivate = 1ul << 18, kMsSlave = 1ul << 19, kMsRec = 16384;
+constexpr unsigned long kMsUnbindable = 1ul << 17, kMsPrivate = 1ul << 18, kMsSlave = 1ul << 19, kMsShared = 1ul << 20,
+                        kMsRec = 16384;
 constexpr int kMntDetach = 2;
 constexpr size_t kPathMax = 4096;
 constexpr int kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100, kAtRecursive = 0x8000;

@@ -333,16 +333,23 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
     copy_up(child, step, tree, destination, at);
     act_as_container(child);
   }
+// What a copy of the mounts for another user namespace does not have.
+constexpr unsigned long kLostPropagation = kMsUnbindable | kMsShared;
+
+void set_propagation(const Child& child, int mount, const MountStep& step, int at) noexcept {
+  mount_attr attributes{};
+  attributes.propagation = step.propagation & ~kMsRec;
+  unsigned flags = kAtEmptyPath | (step.propagation & kMsRec ? unsigned(kAtRecursive) : 0);
+  must(child, Stage::mount, k_mount_setattr(mount, "", flags, &attributes), at);
+}
+
   attach(child, tree, destination, on_file, at);
   if (step.kind == MountKind::attach && child.has(kPlanHostTree) && !(step.flags & kMountOnFile))
     tree = make_anew(child, tree, destination, at);
   k_close(destination);
-  if (step.propagation) {
-    mount_attr attributes{};
-    attributes.propagation = step.propagation & ~kMsRec;
-    unsigned flags = kAtEmptyPath | (step.propagation & kMsRec ? unsigned(kAtRecursive) : 0);
-    must(child, Stage::mount, k_mount_setattr(tree, "", flags, &attributes), at);
-  }
+  // Until then an unbindable mount would make it impossible to bind the tree for hooks.
+  const bool is_later = step.propagation & kMsUnbindable && child.has(kPlanUnshareMounts);
+  if (step.propagation && !is_later) set_propagation(child, tree, step, at);
   if (step.flags & kMountProc) child.proc = tree;
   if (is_the_kernel_s(child, step) || becomes_readonly(child, step)) {
     step.fd = tree;  // in our private copy of the plan, for place_of and make_file_systems_readonly
@@ -522,6 +529,27 @@ void act_as_host(const Child& child) noexcept {
   if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
   k_setfsuid(0);
   k_setfsgid(0);
+void restore_propagation(const Child& child) noexcept {
+  if (child.enters()) return;
+  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
+  const uint32_t count = child.header().mounts.count;
+  for (uint32_t i = 0; i < count; ++i) {
+    const char* path = child.text(mounts[i].destination);
+    bool is_covered = false;
+    for (uint32_t later = i + 1; later < count; ++later)
+      is_covered |= beneath(path, child.text(mounts[later].destination)) != nullptr;
+    if (!(mounts[i].propagation & kLostPropagation) || is_covered) continue;
+    int root = must(child, Stage::mount, k_openat(kCwd, "/", O_PATH | O_DIRECTORY), int(i));
+    const uint64_t resolve = mounts[i].flags & kMountNoLinks ? kNoLinks : kInRoot;
+    int mount = must(child, Stage::mount, k_openat2(root, path, O_PATH, 0, resolve), int(i));
+    set_propagation(child, mount, mounts[i], int(i));
+    k_close(mount);
+    k_close(root);
+  }
+  const uint64_t of_root = child.header().root_propagation;
+  if (of_root & kLostPropagation) must(child, Stage::propagation, k_mount_change("/", (unsigned long)of_root));
+}
+
 }
 
 // That of the host's tree, where we still are in it. A negative errno when there is none.

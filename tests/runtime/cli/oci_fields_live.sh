@@ -491,6 +491,20 @@ for way in "" --no-pivot; do
 done
 config 'echo never' 'user_namespace(); hook("createContainer", "echo why not; exit 3")'
 expect "their failures are told as those of others" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3: why not" "$(run create --bundle "$work/b" x 2>&1)"
+# The user namespace's copy of the mounts: a mount that cannot be bound would not be in it when hooks are run.
+for hooks in "" "hook('createContainer', 'id -u >> $work/log')"; do
+  : > "$work/log"
+  config 'sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* \(shared\|unbindable\).*/\1 \2/p" /proc/self/mountinfo; mount -o bind /data /bin 2>&1 | sed "s/.*: //"' "
+user_namespace()
+c['process']['capabilities'] = {k: ['CAP_SYS_ADMIN'] for k in ('bounding', 'effective', 'permitted')}
+for place in '/data', '/covered/x': mount(place, 'tmpfs', 'tmpfs', 'unbindable')
+mount('/data/d', 'bind', '$work/volume', 'rbind', 'runbindable')
+mount('/covered', 'tmpfs', 'tmpfs', 'shared')
+mount('/covered/in', 'bind', '$work/volume', 'rbind', 'rshared')
+$hooks"
+  expect "mounts of a user namespace are unbindable and shared as they are told${hooks:+, with a hook}" \
+    "/data unbindable /data/d unbindable /covered shared /covered/in shared Invalid argument${hooks:+ 0}" "$(echo $(run run --bundle "$work/b" x 2>&1; cat "$work/log"))"
+done
 no_fork='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}, {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}'
 for gains in True False; do
   config 'echo main' "$no_fork; c['process']['noNewPrivileges'] = $gains; hook('startContainer', 'mkdir /made')"
