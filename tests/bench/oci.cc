@@ -13,8 +13,8 @@
 //   bench_oci peak BUNDLE NAME=COMMAND…          memory.peak of the container's cgroup (cgroup v2)
 //   bench_oci cycles BUNDLE ROUNDS COMMAND       create, start, kill, delete
 // COMMAND is a program and its global options, separated by blanks; a first word @FILE is a mount namespace to start it in. The
-// results of "time" and "runs" are lines "bench: …" for people and, for scripts, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN"
-// for each pair (milliseconds).
+// results of "time" and "runs" are lines "bench: …" for people and, for scripts, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN
+// RATIO" for each pair (milliseconds; RATIO is the median of each turn's ratio).
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -207,13 +207,20 @@ void print_all(const std::vector<Runtime>& runtimes, const std::vector<Times>& t
     for (size_t each = 0; each < runtimes.size(); ++each) print(what, runtimes[each], times[each].*member);
 }
 
+std::vector<double> quotients(const std::vector<double>& of, const std::vector<double>& by) {
+  std::vector<double> out;
+  for (size_t turn = 0; turn < of.size(); ++turn) out.push_back(of[turn] / by[turn]);
+  return out;
+}
+
 void print_ratios(const std::vector<Runtime>& runtimes, const std::vector<Times>& times, std::span<const Row> rows) {
   for (const auto& [what, member] : rows)
     for (size_t one = 0; one < runtimes.size(); ++one)
       for (size_t other = 0; other < runtimes.size(); ++other)
         if (one != other)
-          std::printf("ratio %s %s %s %.3f %.3f\n", what, runtimes[one].name.c_str(), runtimes[other].name.c_str(),
-                      median(times[one].*member), median(times[other].*member));
+          std::printf("ratio %s %s %s %.3f %.3f %.3f\n", what, runtimes[one].name.c_str(), runtimes[other].name.c_str(),
+                      median(times[one].*member), median(times[other].*member),
+                      median(quotients(times[one].*member, times[other].*member)));
 }
 
 int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {

@@ -4,8 +4,19 @@
 # charged to a container with one static program. Then run in the foreground with podman's seccomp profile: with no compiled
 # program kept anywhere (cold), and after that (warm). Prints medians and ratios, and as TAP whether the limits hold: with cgroup v2
 # 0.8 of crun, on a machine with cgroup v1 controllers 0.3 of runc; cold 0.5 of crun, warm 0.25; 512 KiB.
+#   tests/bench/oci.sh [BEFORE]
+#   BEFORE              another build directory: its coracle-oci takes a turn in each round, too, and the median of each round's
+#                       ratio of this build to that one must be at most 1.03; two copies of one build differ by 1 or 2 in a hundred
 #   BENCH_SCALE=quick   small numbers, to see that it works
 . "$(dirname "$0")/../oci/lib.sh"
+before=
+if [ $# -gt 0 ]; then
+  before=$(realpath -- "$1")/runtime/cli/coracle-oci
+  [ -x "$before" ] || { echo "oci.sh: there is no runtime/cli/coracle-oci in $1; usage: oci.sh [BEFORE]" >&2; exit 2; }
+  before="before=$before --root $T/state/before"
+  printf '#!/bin/sh\nexec %s "$@"\n' "${before#*=}" >"$T/bin/before"
+  chmod +x "$T/bin/before"
+fi
 program=$bin/tests/bench/bench_oci
 [ -x "$program" ] || skip_all "$program is not built"
 if [ "${BENCH_SCALE:-full}" = quick ]; then rounds=10; else rounds=100; fi
@@ -19,10 +30,18 @@ peers="runc" against=runc bar=0.3
 if [ $cgroups = v2 ]; then peers="crun runc" against=crun bar=0.8; fi
 arguments=("coracle-oci=$(command_of coracle-oci)")
 for name in $peers; do arguments+=("$name=$(command_of "$name")"); done
+[ -z "$before" ] || arguments+=("$before")
 n=0 failures=0
 judge() {  # judge WHAT VALUE BAR TEXT
   n=$((n + 1))
   if awk -v a="$2" -v b="$3" 'BEGIN {exit !(a != "" && a <= b)}'; then echo "ok $n - $1: $4"; else failures=1; echo "not ok $n - $1: $4"; fi
+}
+# compare OPERATION FILE: this build with BEFORE, if there is one
+compare() {
+  local mine theirs ratio
+  [ -n "$before" ] || return 0
+  read -r mine theirs ratio < <(awk -v what="$1" '$1 == "ratio" && $2 == what && $3 == "coracle-oci" && $4 == "before" {print $5, $6, $7}' "$2")
+  judge "$1 against before" "${ratio:-}" 1.03 "${mine:-?} ms is ${ratio:-?} of before's ${theirs:-?} ms (bar 1.03)"
 }
 # A runtime that fails is left out, so that the others can still be measured.
 able=()
@@ -36,6 +55,7 @@ for what in create+start+delete exec; do
   read -r mine theirs < <(awk -v what=$what -v peer=$against '$1 == "ratio" && $2 == what && $3 == "coracle-oci" && $4 == peer {print $5, $6}' "$T/times")
   ratio=$(awk -v a="${mine:-}" -v b="${theirs:-}" 'BEGIN {if (a != "" && b > 0) printf "%.2f", a / b}')
   judge "$what" "$ratio" $bar "${mine:-?} ms is ${ratio:-?} of $against's ${theirs:-?} ms (bar $bar)"
+  compare $what "$T/times"
 done
 if [ $cgroups = v2 ]; then
   "$program" peak "$T/bundle" "${able[@]}" >"$T/peaks" || { cat "$T/peaks"; exit 1; }
@@ -68,13 +88,14 @@ else
     for ((i = 0; i < 200; i++)); do [ "$(cat /proc/$view/comm)" != sleep ] || break; sleep 0.05; done
     crun="@/proc/$view/ns/mnt $crun"
   fi
-  "$program" runs "$T/bundle" "$rounds" "coracle-oci=$(command_of coracle-oci)" "crun=$crun" >"$T/runs" || { cat "$T/runs"; exit 1; }
+  "$program" runs "$T/bundle" "$rounds" "coracle-oci=$(command_of coracle-oci)" "crun=$crun" ${before:+"$before"} >"$T/runs" || { cat "$T/runs"; exit 1; }
   grep '^bench:' "$T/runs"
   for row in "cold-run 0.5" "run 0.25"; do
     what=${row% *}
     read -r mine theirs < <(awk -v what="$what" '$1 == "ratio" && $2 == what && $3 == "coracle-oci" {print $5, $6}' "$T/runs")
     ratio=$(awk -v a="${mine:-}" -v b="${theirs:-}" 'BEGIN {if (a != "" && b > 0) printf "%.2f", a / b}')
     judge "$what" "$ratio" "${row#* }" "${mine:-?} ms is ${ratio:-?} of crun's ${theirs:-?} ms (bar ${row#* })"
+    compare "$what" "$T/runs"
   done
 fi
 echo "1..$n"

@@ -25,10 +25,10 @@ cleanups=()
 clean_up() {
   local each name
   for each in "${cleanups[@]}"; do $each; done
-  for name in crun runc coracle-oci; do
-    [ -x "$T/bin/$name" ] || continue
-    for each in $(timeout 20 "$T/bin/$name" list 2>/dev/null | awk '$1 != "ID" && $1 != "NAME" {print $1}'); do
-      timeout 20 "$T/bin/$name" delete --force "$each" >/dev/null 2>&1
+  for name in "$T"/bin/*; do
+    [ -x "$name" ] || continue
+    for each in $(timeout 20 "$name" list 2>/dev/null | awk '$1 != "ID" && $1 != "NAME" {print $1}'); do
+      timeout 20 "$name" delete --force "$each" >/dev/null 2>&1
     done
   done
   awk -v t="$T/" 'index($5, t) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r -n 1 umount -l 2>/dev/null
