@@ -59,8 +59,9 @@ Result<void> send_listener(const oci::SeccompListener& listener, const json::obj
 Result<void> send_pidfd(const std::string& path, const Fd& pidfd);  // to the listener at `path`; "": does nothing
 Result<void> write_pid_file(const std::string& path, int pid);
 Result<void> print(const std::string& text);  // to standard output, flushed
-// Kills the remaining processes, removes cgroup and state, and runs the poststop hooks.
-Result<void> destroy(const Containers& containers, Container& container);
+// Kills the remaining processes, removes cgroup and state, and runs the poststop hooks. `known`: the container's cgroup, which is
+// taken from there; null: it is found by the state.
+Result<void> destroy(const Containers& containers, Container& container, cgroup::Container* known = nullptr);
 Result<Fd> block_signals();  // all that can be forwarded; call before anything else is started
 // Waits for a child of ours, forwards signals and connects its terminal, if any, to ours. Returns its exit code. `relay`: passes
 // its readiness on; null: nobody waits for it.

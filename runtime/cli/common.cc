@@ -167,7 +167,7 @@ Result<void> remove_cgroup(cgroup::Container& cgroup) {
 
 }  // namespace
 
-Result<void> destroy(const Containers& containers, Container& container) {
+Result<void> destroy(const Containers& containers, Container& container, cgroup::Container* known) {
   auto pidfd = container.pidfd();
   if (!pidfd && pidfd.error().code() != Code::not_found) return pidfd.take_error();
   if (pidfd) {
@@ -175,7 +175,7 @@ Result<void> destroy(const Containers& containers, Container& container) {
     TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillTimeout)));
     sys::reap(*pidfd);
   }
-  auto cgroup = container.find_cgroup();
+  auto cgroup = known ? Result<cgroup::Container>(std::move(*known)) : container.find_cgroup();
   if (!cgroup && cgroup.error().code() != Code::not_found) return cgroup.take_error();
   if (cgroup) TRY(remove_cgroup(*cgroup));
   if (!container.saved().has_mount_namespace) TRY(sys::detach_below(container.saved().rootfs));

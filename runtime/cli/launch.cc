@@ -73,6 +73,7 @@ class Maker {
   Container& container() { return *container_; }
   Containers& containers() { return *containers_; }
   DirectLaunch& launch() { return *launch_; }
+  cgroup::Container& cgroup() { return cgroup_; }
   Fd take_terminal() { return std::move(terminal_); }
   const std::optional<NotifyRelay>& relay() const { return relay_; }  // set if its readiness is to be passed on
   const oci::Spec& spec() const { return spec_; }
@@ -152,7 +153,11 @@ class Maker {
     input.root_path = spec_.root.path;
     input.bundle = bundle_;
     input.keeps_groups = spec_.annotations.count(kKeepGroups);
-    if (!namespaces_.joined.count("cgroup")) input.sandbox.v1 = TRY(cgroup_.hierarchies());
+    if (!namespaces_.joined.count("cgroup")) {
+      input.sandbox.v1 = TRY(cgroup_.hierarchies());
+      input.sandbox.cgroup = cgroup_.record().path;
+      input.sandbox.v2_cgroup = cgroup_.host_path();
+    }
     auto v1_tasks = TRY(cgroup_.v1_tasks());
     input.v1_tasks = &v1_tasks;
     Fd root;
@@ -325,7 +330,7 @@ Result<int> run(const Options& options) {
   Container& container = maker.container();
   auto ran = run_hooks(maker.spec().hooks.poststart, "poststart", container.state(Status::running));
   if (!ran) {
-    auto gone = destroy(maker.containers(), container);
+    auto gone = destroy(maker.containers(), container, &maker.cgroup());
     if (!gone) warn("stop the container: " + gone.error().text());
     return ran.take_error();
   }
@@ -336,7 +341,7 @@ Result<int> run(const Options& options) {
   }
   const NotifyRelay* relay = maker.relay() ? &*maker.relay() : nullptr;
   int code = TRY(run_foreground(maker.launch().pidfd(), signals, maker.take_terminal(), relay));
-  if (!options.keep) TRY(destroy(maker.containers(), container));
+  if (!options.keep) TRY(destroy(maker.containers(), container, &maker.cgroup()));
   return code;
 }
 

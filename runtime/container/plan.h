@@ -32,6 +32,8 @@ struct SandboxInfo {
   // Hierarchies of cgroup v1 in which the container has a cgroup of its own; a mount of type cgroup shows them. Others are never
   // shown: there it would be in the host's root cgroup, which has the host's release_agent (CVE-2022-0492).
   std::vector<cgroup::V1Hierarchy> v1;
+  std::string cgroup;     // its path in each of them
+  std::string v2_cgroup;  // its directory in cgroup v2
 };
 struct LauncherInfo {  // properties of the launching process
   uint64_t capabilities = ~uint64_t(0);
@@ -77,7 +79,7 @@ struct MountDraft {
   launch::MountKind kind = launch::MountKind::file_system;
   uint32_t flags = 0;
   std::string destination, type;
-  std::string source;                   // attach: host path; inner: path in the container,
+  std::string source;                   // attach, outer: host path; inner: path in the container,
   std::shared_ptr<const Fd> source_fd;  // or this descriptor
   MountOptions options;
   std::vector<oci::IdMapping> uid_mappings, gid_mappings;  // for is_idmapped

@@ -129,10 +129,10 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
     if (draft.options.propagation & (kUnbindable | kShared)) step.propagation = draft.options.propagation;
     return step;
   }
-  if (draft.kind == launch::MountKind::inner) step.type = writer.text(draft.source);
   step.attributes = draft.options.set | draft.options.set_recursive;
   step.propagation = draft.options.propagation;
-  if (draft.kind == launch::MountKind::pod_shm || draft.kind == launch::MountKind::inner) return step;
+  if (draft.kind == launch::MountKind::inner || draft.kind == launch::MountKind::outer) step.type = writer.text(draft.source);
+  if (draft.kind != launch::MountKind::file_system) return step;
   step.type = writer.text(draft.type);
   std::vector<uint32_t> options;
   for (const sys::FsOption& option : draft.options.data) {

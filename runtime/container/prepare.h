@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preparing: opens what the planned steps need (detached mounts, the cgroup, the compiled filter) and writes the steps into one
-// flat plan in the layout of launch/flat_plan.h. After this no path of the host is resolved.
+// flat plan in the layout of launch/flat_plan.h. After this, of the host's paths only those of the container's own cgroups (v1)
+// and of masks and devices are resolved.
 //   oci::Spec + properties ─▶ plan.h ─▶ Prepared { plan memfd, descriptors in order } ─▶ coracle-pause, or direct_launch.h
 #pragma once
 

@@ -30,6 +30,7 @@ enum class MountKind : uint32_t {
   pod_shm,
   own_directory,  // the root's own directory mounted on itself: it stays writable when the root becomes read-only
   inner,          // binds a path of the container's own tree as it is at that step; the source is a path in the container
+  outer,          // binds a path of the tree that the child starts in, without what is mounted beneath it; only of coracle-oci
 };
 // The version of a coracle-pause. For a pod with an older one, the daemon omits the features that it lacks.
 constexpr int kLauncherVersion = 3;
@@ -50,7 +51,7 @@ struct MountStep {
   uint32_t flags;
   uint32_t destination;  // string
   int32_t fd;            // attach: index into the request's descriptors
-  uint32_t type;         // file_system: string; inner: the source
+  uint32_t type;         // file_system: string; inner, outer: the source
   Range options;         // pairs of strings (uint32_t offsets): key, value (kNoString: a flag)
   uint32_t unused;
   uint64_t attributes;   // MOUNT_ATTR_* of a new mount
@@ -112,8 +113,8 @@ enum PlanFlags : uint32_t {
   kPlanCarries = 1 << 21,         // the last descriptor is a socket with more descriptors, in messages of up to kFdsMax
   kPlanLoopback = 1 << 22,        // the network namespace is new, and the child brings loopback up
   kPlanV1 = 1 << 23,              // it joins cgroups of v1
-};
   kPlanProc = 1 << 24,            // exec: its launcher gives it a procfs
+};
 
 struct Plan {
   uint32_t magic, version, size, flags;

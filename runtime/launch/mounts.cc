@@ -235,6 +235,18 @@ int inner_tree(const Child& child, const MountStep& step, int at) noexcept {
   return tree;
 }
 
+// With the attributes and the propagation of a new mount, whatever those of the source are.
+int outer_tree(const Child& child, const MountStep& step, int at) noexcept {
+  int tree = clone_tree(child, child.text(step.type), Stage::mount, at);
+  mount_attr attributes{};
+  attributes.attr_clr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NODIRATIME |
+                        MOUNT_ATTR__ATIME;  // first, then those that are set
+  attributes.attr_set = step.attributes;
+  attributes.propagation = kMsPrivate;
+  must(child, Stage::mount, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
+  return tree;
+}
+
 bool is_file(const Child& child, const MountStep& step, int tree, int at) noexcept {
   if (step.kind != MountKind::inner) return step.flags & kMountOnFile;
   struct statx about;
@@ -251,6 +263,7 @@ int make_tree(Child& child, const MountStep& step, int at) noexcept {
   const bool is_foreign = child.has(kPlanHostCgroups) && is_cgroup(child.text(step.type));
   if (step.kind == MountKind::file_system)
     return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
+  if (step.kind == MountKind::outer) return outer_tree(child, step, at);
   int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's tmpfs, shared by the pod's containers
   mount_attr attributes{};
   attributes.attr_set = step.attributes;
@@ -320,6 +333,16 @@ void keep_mode(const Child& child, int tree, const Place& place, uint64_t resolv
   k_close(there);
 }
 
+// What a copy of the mounts for another user namespace does not have.
+constexpr unsigned long kLostPropagation = kMsUnbindable | kMsShared;
+
+void set_propagation(const Child& child, int mount, const MountStep& step, int at) noexcept {
+  mount_attr attributes{};
+  attributes.propagation = step.propagation & ~kMsRec;
+  unsigned flags = kAtEmptyPath | (step.propagation & kMsRec ? unsigned(kAtRecursive) : 0);
+  must(child, Stage::mount, k_mount_setattr(mount, "", flags, &attributes), at);
+}
+
 void mount_one(Child& child, MountStep& step, int at) noexcept {
   if (step.kind == MountKind::own_directory) return keep_writable(child, step, at);
   int tree = make_tree(child, step, at);
@@ -333,16 +356,6 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
     copy_up(child, step, tree, destination, at);
     act_as_container(child);
   }
-// What a copy of the mounts for another user namespace does not have.
-constexpr unsigned long kLostPropagation = kMsUnbindable | kMsShared;
-
-void set_propagation(const Child& child, int mount, const MountStep& step, int at) noexcept {
-  mount_attr attributes{};
-  attributes.propagation = step.propagation & ~kMsRec;
-  unsigned flags = kAtEmptyPath | (step.propagation & kMsRec ? unsigned(kAtRecursive) : 0);
-  must(child, Stage::mount, k_mount_setattr(mount, "", flags, &attributes), at);
-}
-
   attach(child, tree, destination, on_file, at);
   if (step.kind == MountKind::attach && child.has(kPlanHostTree) && !(step.flags & kMountOnFile))
     tree = make_anew(child, tree, destination, at);
@@ -516,19 +529,6 @@ void make_file_system(Child& child) noexcept {
   act_as_host(child);
 }
 
-void act_as_container(const Child& child) noexcept {
-  const Plan& plan = child.header();
-  if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
-  k_setfsgid(plan.fs_gid);
-  k_setfsuid(plan.fs_uid);
-  raise_effective(child);  // an image's root may not be writable for its owner
-}
-
-void act_as_host(const Child& child) noexcept {
-  const Plan& plan = child.header();
-  if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
-  k_setfsuid(0);
-  k_setfsgid(0);
 void restore_propagation(const Child& child) noexcept {
   if (child.enters()) return;
   const MountStep* mounts = child.items<MountStep>(child.header().mounts);
@@ -550,6 +550,19 @@ void restore_propagation(const Child& child) noexcept {
   if (of_root & kLostPropagation) must(child, Stage::propagation, k_mount_change("/", (unsigned long)of_root));
 }
 
+void act_as_container(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
+  k_setfsgid(plan.fs_gid);
+  k_setfsuid(plan.fs_uid);
+  raise_effective(child);  // an image's root may not be writable for its owner
+}
+
+void act_as_host(const Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
+  k_setfsuid(0);
+  k_setfsgid(0);
 }
 
 // That of the host's tree, where we still are in it. A negative errno when there is none.

@@ -211,21 +211,28 @@ TEST(Plan, a_mount_of_cgroups_shows_the_hierarchies_of_v1_that_the_container_is_
   EXPECT_EQ(plain[0].type, "cgroup2");
   EXPECT_TRUE(plan_links(spec, sandbox).empty());
   sandbox.v1 = {{"/sys/fs/cgroup/cpu,cpuacct", {"cpu", "cpuacct"}}, {"/sys/fs/cgroup/memory", {"memory"}}};
+  sandbox.cgroup = "/a/b";
+  sandbox.v2_cgroup = "/sys/fs/cgroup/unified/a/b";
   auto mounts = *plan_mounts(spec, sandbox, {});
   ASSERT_EQ(mounts.size(), 5u);
-  const std::pair<const char*, const char*> want[] = {{"/sys/fs/cgroup", "tmpfs"},
-                                                      {"/sys/fs/cgroup/cpu,cpuacct", "cgroup"},
-                                                      {"/sys/fs/cgroup/memory", "cgroup"},
-                                                      {"/sys/fs/cgroup/unified", "cgroup2"},
-                                                      {"/other", "cgroup2"}};
+  struct Want {
+    const char* destination;
+    launch::MountKind kind;
+    const char* what;  // its type, or its source
+  };
+  const Want want[] = {
+      {"/sys/fs/cgroup", launch::MountKind::file_system, "tmpfs"},
+      {"/sys/fs/cgroup/cpu,cpuacct", launch::MountKind::outer, "/sys/fs/cgroup/cpu,cpuacct/a/b"},
+      {"/sys/fs/cgroup/memory", launch::MountKind::outer, "/sys/fs/cgroup/memory/a/b"},
+      {"/sys/fs/cgroup/unified", launch::MountKind::outer, "/sys/fs/cgroup/unified/a/b"},
+      {"/other", launch::MountKind::file_system, "cgroup2"},
+  };
   for (size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(mounts[i].destination, want[i].first);
-    EXPECT_EQ(mounts[i].type, want[i].second);
+    EXPECT_EQ(mounts[i].destination, want[i].destination);
+    EXPECT_EQ(mounts[i].kind, want[i].kind) << i;
+    EXPECT_EQ(mounts[i].kind == launch::MountKind::outer ? mounts[i].source : mounts[i].type, want[i].what);
     EXPECT_EQ(mounts[i].options.set, uint64_t(i < 4 ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID : 0)) << i;
   }
-  std::vector<std::string> keys;
-  for (const auto& option : mounts[1].options.data) keys.push_back(option.key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"source", "cpu", "cpuacct"}));
   using Links = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(plan_links(spec, sandbox), (Links{{"cpu,cpuacct", "/sys/fs/cgroup/cpu"}, {"cpu,cpuacct", "/sys/fs/cgroup/cpuacct"}}));
 }
