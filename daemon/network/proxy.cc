@@ -307,8 +307,7 @@ class Writer {
     if (input_.local.contains(address)) {
       if (is_api_port(port.protocol, port.port)) return "the API of this machine is there";
       for (Ipv4 at : {Ipv4{}, address})
-        for (bool is_own : {false, true})
-          if (input_.listeners.contains({port.protocol, at, port.port, is_own})) return kListens;
+        if (input_.listeners.contains({port.protocol, at, port.port, true})) return kListens;
     }
     const std::string where = key(port.protocol, address, port.port);
     if (auto holder = holders_.find(where); holder != holders_.end()) return "Service " + holder->second + " has it";

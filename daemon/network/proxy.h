@@ -15,13 +15,12 @@
 // such a pod has route_localnet, which would allow packets from the pod to loopback (CVE-2020-8558); pod_guard.h drops them.
 //
 // Priority for an address and port: first cluster IPs; then external addresses (externalIPs, load balancers), the older Service
-// before the younger one. An external address must not be in the Services' or pods' ranges, nor be an address of this machine at
-// a port where a program listens. A node port yields only to the machine's own listeners: the range of node ports is the
-// Services', and anybody may listen there, so kube-proxy never yields; but what root itself set up, such as an sshd at an unusual
-// port, must not become unreachable by a Service. Neither a user's program, nor a service with a user of its own, nor a pod with
-// hostNetwork takes a node port's traffic. The API's port on this machine is reserved. Rejected addresses and ports are in
-// ProxyPlan::ignored. The listeners are read at the time of planning. Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1
-// EndpointSlice; nft(8).
+// before the younger one. An external address must not be in the Services' or pods' ranges. At this machine's addresses, external
+// ones and node ports yield to the machine's own listeners only. kube-proxy never yields; but what root itself set up, such as
+// sshd, must not become unreachable by a Service. Neither a user's program, nor a service with a user of its own, nor a pod with
+// hostNetwork takes a Service's traffic, because most ports are open to all of them. The API's port on this machine is reserved.
+// Rejected addresses and ports are in ProxyPlan::ignored. The listeners are read at the time of planning. Source: Kubernetes API,
+// core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
 #pragma once
 
 #include <map>

@@ -48,11 +48,11 @@ Result<void> look_at_machine(ProxyInput& input, MachineListeners& listeners) {
   return {};
 }
 
-// Those of the listeners that use one of these ports.
+// The machine's own listeners at one of these ports; Services yield to no others.
 std::set<LocalPort> concerned(const std::set<LocalPort>& listeners, const std::set<std::pair<Protocol, uint16_t>>& ports) {
   std::set<LocalPort> out;
   for (const LocalPort& one : listeners)
-    if (ports.contains({one.protocol, one.port})) out.insert(one);
+    if (one.is_own && ports.contains({one.protocol, one.port})) out.insert(one);
   return out;
 }
 

@@ -356,6 +356,14 @@ class Greeter(threading.Thread):
             return False
 
 
+def becomes(answers, greeter):
+    """Whether the program soon answers, or no longer does, three times in a row."""
+    until = time.monotonic() + 10
+    while greeter.answers() != answers and time.monotonic() < until:
+        time.sleep(0.1)
+    return all(greeter.answers() == answers for _ in range(3))
+
+
 def stolen_endpoints(ports):
     """Endpoints for the Service a-thief where nothing is: who gets there is not answered."""
     return json.dumps({"metadata": {"name": "a-thief-1", "labels": {"kubernetes.io/service-name": "a-thief"}}, "addressType": "IPv4",
@@ -395,19 +403,20 @@ def attack_by_services():
                     form, "and" if endpoints else "without", what), good, status, body)
                 ask("DELETE", services + "/a-thief")
                 ask("DELETE", slices + "/a-thief-1")
-    # An ordinary user's program, on the other hand, does not get what is sent to a node port.
-    user, ports = Greeter(30023, 65534), [{"name": "tcp", "port": 80, "protocol": "TCP"}]
-    told(user.answers(), "a user's program answers while no Service has its port")
-    expect("a Service with its port is made", {201}, ask("POST", services, json.dumps({"metadata": {"name": "a-thief"}, "spec": {
-        "type": "NodePort", "ports": [dict(ports[0], nodePort=30023)]}}), JSON))
-    expect("endpoints are made", {201}, ask("POST", slices, stolen_endpoints(ports), JSON))
-    until = time.monotonic() + 10
-    while user.answers() and time.monotonic() < until:
-        time.sleep(0.1)
-    told(not any(user.answers() for _ in range(3)), "a user's program takes nothing of a Service's node port")
-    ask("DELETE", services + "/a-thief")
-    ask("DELETE", slices + "/a-thief-1")
-    for each in (ssh, at_node_port, user):
+    # An ordinary user's program, on the other hand, does not get what is sent to a Service.
+    at_node, outside, ports = Greeter(30023, 65534), Greeter(2223, 65534), [{"name": "tcp", "port": 2223, "protocol": "TCP"}]
+    for form, user, spec in (
+            ("a node port", at_node, {"type": "NodePort", "ports": [dict(ports[0], nodePort=30023)]}),
+            ("an external address", outside, {"externalIPs": [args.node_address], "ports": ports}),
+            ("a load balancer", outside, {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": ports})):
+        told(user.answers(), "a user's program answers while no Service has %s at its port" % form)
+        expect("a Service with its port is made", {201}, ask("POST", services, json.dumps({"metadata": {"name": "a-thief"}, "spec": spec}), JSON))
+        expect("endpoints are made", {201}, ask("POST", slices, stolen_endpoints(ports), JSON))
+        told(becomes(False, user), "a user's program takes nothing of a Service with %s" % form)
+        ask("DELETE", services + "/a-thief")
+        ask("DELETE", slices + "/a-thief-1")
+        becomes(True, outside)
+    for each in (ssh, at_node_port, at_node, outside):
         each.listener.close()
 
 

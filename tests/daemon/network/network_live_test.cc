@@ -662,16 +662,20 @@ TEST_F(NetworkFixture, nor_as_a_node_port) {
       << "once";
 }
 
-TEST_F(NetworkFixture, a_users_program_does_not_take_a_node_port) {
+// With a port at an external address of the machine, and a node port.
+constexpr const char* kTwoPorts = R"({"type":"NodePort","clusterIP":"10.96.3.9","externalIPs":["192.0.2.1"],
+  "ports":[{"name":"p","port":8081,"nodePort":30080}]})";
+
+TEST_F(NetworkFixture, a_users_program_takes_nothing_of_a_service) {
   constexpr uid_t kNobody = 65534;
   connect_outside();
   up();
   Pod b = pod("b");
-  Greeter at_b(b.netns, "b", 8080), user(machine, "user", 30080, kNobody);
-  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.9","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  Greeter at_b(b.netns, "b", 8080), user(machine, "user", 30080, kNobody), another(machine, "another", 8081, kNobody);
+  put_service("web", kTwoPorts);
   put_endpoints("web", {b.address}, 8080);
   applied();
-  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
+  for (uint16_t port : {8081, 30080}) EXPECT_EQ(greet_tcp(outside, kMachine, port), std::string("b ") + kOutside) << port;
   network->stop();
   EXPECT_TRUE(events.said().empty()) << events.said()[0];
 }
@@ -679,7 +683,7 @@ TEST_F(NetworkFixture, a_users_program_does_not_take_a_node_port) {
 // A process that listens in the machine's network namespace and in a cgroup of its own, as one of a pod with hostNetwork.
 class HostNetworkPod {
  public:
-  explicit HostNetworkPod(uint16_t port) {
+  explicit HostNetworkPod(std::initializer_list<uint16_t> ports) {
     for (const char* top : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
       cgroup = std::string(top) + "/coracle-test-" + std::to_string(::getpid());
       can_be = std::filesystem::exists(std::string(top) + "/cgroup.procs") && ::mkdir(cgroup.c_str(), 0755) == 0 &&
@@ -688,14 +692,18 @@ class HostNetworkPod {
     }
     if (!can_be) return;
     const std::string procs = cgroup + "/pod/cgroup.procs";
-    const sockaddr_in where = at("0.0.0.0", port);
+    sockaddr_in where = at("0.0.0.0", 0);
     int said[2];
     EXPECT_EQ(::pipe2(said, O_CLOEXEC), 0);
     pid_ = ::fork();
     if (pid_ == 0) {  // system calls only: there are threads
-      int file = ::open(procs.c_str(), O_WRONLY | O_CLOEXEC), socket = -1;
-      bool listens = ::write(file, "0", 1) == 1 && (socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
-                     ::bind(socket, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 && ::listen(socket, 1) == 0;
+      bool listens = ::write(::open(procs.c_str(), O_WRONLY | O_CLOEXEC), "0", 1) == 1;
+      for (uint16_t port : ports) {
+        where.sin_port = htons(port);
+        const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        listens =
+            listens && ::bind(socket, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 && ::listen(socket, 1) == 0;
+      }
       if (!listens || ::write(said[1], "y", 1) != 1) ::_exit(1);
       for (;;) ::pause();
     }
@@ -717,7 +725,7 @@ class HostNetworkPod {
 };
 
 TEST_F(NetworkFixture, nor_does_a_pod_with_the_machines_network) {
-  HostNetworkPod other(30080);
+  HostNetworkPod other({8081, 30080});
   if (!other.can_be) GTEST_SKIP() << "needs a cgroup v2 that can be written";
   if (MUST(sys::cgroups_of_listeners()).empty()) GTEST_SKIP() << "needs Linux 5.8";
   config.pods_cgroup = other.cgroup;
@@ -725,10 +733,10 @@ TEST_F(NetworkFixture, nor_does_a_pod_with_the_machines_network) {
   up();
   Pod b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
-  put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.9","ports":[{"name":"p","port":80,"nodePort":30080}]})");
+  put_service("web", kTwoPorts);
   put_endpoints("web", {b.address}, 8080);
   applied();
-  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("b ") + kOutside);
+  for (uint16_t port : {8081, 30080}) EXPECT_EQ(greet_tcp(outside, kMachine, port), std::string("b ") + kOutside) << port;
 }
 
 TEST_F(NetworkFixture, a_program_that_begins_to_listen_gets_its_port_back) {

@@ -269,6 +269,31 @@ TEST(Proxy, this_machines_ports_stay_its_own) {
   EXPECT_FALSE(has_external_addresses({web()}));
 }
 
+// A user's, or a pod's with hostNetwork.
+TEST(Proxy, programs_that_are_not_the_machines_keep_no_port_of_its_addresses) {
+  const std::string ports = R"({"name":"a","port":80},{"name":"b","port":514,"protocol":"UDP"})";
+  ObjectPtr external = thief(R"("192.168.1.4","192.168.1.5")", ports);
+  ObjectPtr balancer =
+      service_since("aaa", kEarly, R"({"type":"LoadBalancer","clusterIP":"10.96.9.9","ports":[)" + ports + "]}",
+                    R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4"},{"ip":"192.168.1.5"}]}})");
+  for (const ObjectPtr& one : {external, balancer}) {
+    for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{}, {thief_slice()}}) {
+      ProxyInput in = on_machine({one}, slices);
+      in.listeners = {{Protocol::tcp, {}, 80, false}, {Protocol::udp, MUST(Ipv4::parse("192.168.1.5")), 514, false}};
+      ProxyPlan plan = plan_proxy(in);
+      std::string all = elements(plan, "services") + elements(plan, "refused");
+      EXPECT_EQ(ignored(plan), "");
+      for (const char* served : {"tcp . 192.168.1.4 . 80 ", "tcp . 192.168.1.5 . 80 ", "udp . 192.168.1.5 . 514 "})
+        EXPECT_NE(all.find(served), all.npos) << served << "\n" << all;
+      in.listeners.insert({Protocol::tcp, {}, 80});
+      EXPECT_EQ(ignored(plan_proxy(in)),
+                "aaa: external address 192.168.1.4 is ignored at port 80/TCP: a process of this machine listens there\n"
+                "aaa: external address 192.168.1.5 is ignored at port 80/TCP: a process of this machine listens there\n")
+          << "one of root's listens as well";
+    }
+  }
+}
+
 TEST(Proxy, the_apis_port_is_no_node_port_and_no_host_port) {
   ObjectPtr object = service_since("np", kEarly, R"({"type":"NodePort","clusterIP":"10.96.9.9","ports":[
     {"name":"a","port":80,"nodePort":6443},{"name":"b","port":81,"nodePort":6443,"protocol":"UDP"}]})");
