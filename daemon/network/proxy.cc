@@ -7,6 +7,7 @@
 #include <set>
 
 #include "daemon/network/endpoints.h"
+#include "store/kinds/service/source_ranges.h"
 #include "store/object/object.h"
 #include "store/schema/views.h"
 
@@ -239,11 +240,27 @@ class Writer {
     if (service.spec().type() != "LoadBalancer") return out;
     for (view::LoadBalancerIngress ingress : service.status().load_balancer().ingress())
       if (ingress.ip_mode() != "Proxy") add(ingress.ip(), out.balancer);
-    for (std::string_view text : service.spec().load_balancer_source_ranges()) {
-      out.restricted = true;  // even for an IPv6 range: then no IPv4 source is admitted
+    for (std::string_view text : source_ranges(service)) {
+      out.restricted = true;  // even by a range of IPv6, or a malformed one, which admits no IPv4 source
       if (Result<Ipv4Range> range = Ipv4Range::parse(text)) out.sources.push_back(*range);
     }
+    for (const Ipv4Range& range : out.sources)
+      if (range.bits == 0) out.restricted = false;
+    if (out.restricted) admit_machine(out);
     return out;
+  }
+
+  // A balancer's address may be this machine's. What the machine sends there has the same address as its source, so it is
+  // admitted with any other address of the machine.
+  void admit_machine(Addresses& addresses) const {
+    auto admits = [&](Ipv4 own) {
+      const bool is_inside = own.loopback() || input_.pods.contains(own) || input_.services.contains(own);
+      return !is_inside && std::any_of(addresses.sources.begin(), addresses.sources.end(),
+                                       [&](const Ipv4Range& range) { return range.contains(own); });
+    };
+    if (std::none_of(input_.local.begin(), input_.local.end(), admits)) return;
+    for (Ipv4 address : addresses.balancer)
+      if (input_.local.contains(address)) addresses.sources.push_back({address, 32});
   }
 
   static std::string translate(Protocol protocol, const Backend& to) {
@@ -340,9 +357,9 @@ class Writer {
     plan_.outside.emplace(port.protocol, port.port);
     if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax);
     Claim claim{object, std::string(view::Service(*object).metadata().creation_timestamp()), std::move(port), {}};
-    std::map<Ipv4, std::string> answers;  // externalIPs before load balancers' addresses
+    std::map<Ipv4, std::string> answers;
+    for (Ipv4 address : addresses.balancer) answers.emplace(address, balancer);  // first, because they may be restricted
     for (Ipv4 address : addresses.plain) answers.emplace(address, verdict);
-    for (Ipv4 address : addresses.balancer) answers.emplace(address, balancer);
     for (auto& [address, answer] : answers) {
       if (left_.external == 0) {
         ignore_rest(object, "external addresses", kExternalAddressesMax);

@@ -4,6 +4,7 @@
 
 #include "runtime/base/text.h"
 #include "store/kinds/service/service_kinds.h"
+#include "store/kinds/service/source_ranges.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
@@ -74,17 +75,20 @@ void check_service_addresses(view::ServiceSpec spec, const std::string& path, Fi
   }
 }
 
+constexpr std::string_view kBalancersOnly = "may only be used when `type` is 'LoadBalancer'";
+
 // Fields that only apply to load balancers.
 void check_balancer(view::ServiceSpec spec, const std::string& path, Findings& out) {
-  constexpr std::string_view kOnly = "may only be used when `type` is 'LoadBalancer'";
   bool balanced = spec.type() == "LoadBalancer";
-  if (!balanced && !spec.load_balancer_source_ranges().empty()) out.forbidden(sub(path, "loadBalancerSourceRanges"), kOnly);
+  if (!balanced && !spec.load_balancer_source_ranges().empty())
+    out.forbidden(sub(path, "loadBalancerSourceRanges"), kBalancersOnly);
   for (size_t i = 0; balanced && i < spec.load_balancer_source_ranges().size(); ++i) {
     std::string range(trim(spec.load_balancer_source_ranges()[i]));
     out.invalid_all(item(sub(path, "loadBalancerSourceRanges"), i), range, network_problems(range, false));
   }
-  if (!balanced && spec.has_allocate_load_balancer_node_ports()) out.forbidden(sub(path, "allocateLoadBalancerNodePorts"), kOnly);
-  if (!balanced && spec.has_load_balancer_class()) out.forbidden(sub(path, "loadBalancerClass"), kOnly);
+  if (!balanced && spec.has_allocate_load_balancer_node_ports())
+    out.forbidden(sub(path, "allocateLoadBalancerNodePorts"), kBalancersOnly);
+  if (!balanced && spec.has_load_balancer_class()) out.forbidden(sub(path, "loadBalancerClass"), kBalancersOnly);
   if (balanced && spec.has_load_balancer_class()) {
     out.invalid_all(sub(path, "loadBalancerClass"), spec.load_balancer_class(),
                     qualified_name_problems(spec.load_balancer_class()));
@@ -135,7 +139,18 @@ void check_service_spec(const json::value& value, const std::string& path, Findi
   }
 }
 
-constexpr NamedValidationRule kServiceChecks[] = {{"io.k8s.api.core.v1.ServiceSpec", check_service_spec}};
+void check_service(const json::value& value, const std::string&, Findings& out) {
+  view::Service service(value);
+  if (!source_ranges_annotation(service)) return;
+  const std::string at = entry("metadata.annotations", kSourceRangesAnnotation);
+  if (service.spec().type() != "LoadBalancer") out.forbidden(at, kBalancersOnly);
+  for (std::string_view range : source_ranges(service)) out.invalid_all(at, range, network_problems(range, false));
+}
+
+constexpr NamedValidationRule kServiceChecks[] = {
+    {"io.k8s.api.core.v1.Service", check_service},
+    {"io.k8s.api.core.v1.ServiceSpec", check_service_spec},
+};
 
 }  // namespace
 

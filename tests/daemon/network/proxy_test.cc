@@ -90,6 +90,48 @@ TEST(Proxy, external_addresses_and_load_balancer_with_sources) {
   EXPECT_GOLDEN("load-balancer.nft", replace_script(plan_proxy(input({object}, {web_slice()})).rules));
 }
 
+// Which sources a load balancer at 192.168.1.4 admits: "all", or ranges. `ranges` is the field's JSON array.
+std::string admitted(const std::string& annotation, const std::string& ranges, const std::set<Ipv4>& local = {},
+                     const std::string& external = "[]") {
+  json::value body = web(R"(,"type":"LoadBalancer","externalIPs":)" + external + R"(,"loadBalancerSourceRanges":)" + ranges,
+                         R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4"}]}})")
+                         ->json();
+  if (!annotation.empty())
+    make(body, "metadata.annotations") = json::object{{"service.beta.kubernetes.io/load-balancer-source-ranges", annotation}};
+  ProxyInput in = input({MUST(Object::make(kService, body))}, {web_slice()});
+  in.local = local;
+  ProxyPlan plan = plan_proxy(in);
+  const std::string& verdict = plan.rules.sets.at("services").elements.at("tcp . 192.168.1.4 . 80");
+  if (verdict == "goto service/default/web/http/tcp") return "all";
+  EXPECT_EQ(verdict, "goto admit/default/web/http/tcp");
+  std::string out;
+  for (std::string rule : plan.rules.chains.at("admit/default/web/http/tcp").rules)
+    out += rule == "drop" ? "no other" : rule.substr(9, rule.find(" goto ") - 9) + " ";
+  return out;
+}
+
+TEST(Proxy, sources_that_a_load_balancer_admits) {
+  EXPECT_EQ(admitted("", "[]"), "all");
+  EXPECT_EQ(admitted("", R"(["10.0.0.0/8"," 198.51.100.0/24\t"])"), "10.0.0.0/8 198.51.100.0/24 no other") << "with spaces";
+  EXPECT_EQ(admitted(" 10.0.0.0/8,\n198.51.100.0/24 ", "[]"), "10.0.0.0/8 198.51.100.0/24 no other");
+  EXPECT_EQ(admitted("10.0.0.0/8", R"(["198.51.100.0/24"])"), "198.51.100.0/24 no other") << "the annotation does not count";
+  EXPECT_EQ(admitted(" ", "[]"), "all");
+  EXPECT_EQ(admitted("", R"(["10.0.0.0/8","0.0.0.0/0"])"), "all");
+  EXPECT_EQ(admitted("0.0.0.0/0", "[]"), "all");
+  for (const char* nobodys : {"10.0.0.1", "10.0.0.0/33", "10.0.0.1/8", "fd00::/8", ",", "10.0.0.0/8 accept"})
+    EXPECT_EQ(admitted(nobodys, "[]"), "no other") << nobodys;
+  EXPECT_EQ(admitted("", R"(["10.0.0.0/8"])", {}, R"(["192.168.1.4"])"), "10.0.0.0/8 no other") << "an external address too";
+}
+
+TEST(Proxy, a_machine_that_is_admitted_may_come_from_the_balancers_address) {
+  const Ipv4 own = MUST(Ipv4::parse("192.168.1.7")), balancer = MUST(Ipv4::parse("192.168.1.4")),
+             gateway = MUST(Ipv4::parse("10.244.0.1"));
+  EXPECT_EQ(admitted("192.168.1.7/32", "[]", {own, balancer, gateway}), "192.168.1.7/32 192.168.1.4/32 no other");
+  EXPECT_EQ(admitted("192.168.1.7/32", "[]", {own, gateway}), "192.168.1.7/32 no other") << "it is not the machine's address";
+  EXPECT_EQ(admitted("192.168.1.8/32", "[]", {own, balancer, gateway}), "192.168.1.8/32 no other");
+  EXPECT_EQ(admitted("10.244.0.0/16", "[]", {own, balancer, gateway}), "10.244.0.0/16 no other") << "pods only";
+}
+
 TEST(Proxy, services_of_another_proxy_are_left_to_it) {
   for (const char* label : {"service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"}) {
     json::value labelled = web()->json();
@@ -273,9 +315,8 @@ TEST(Proxy, this_machines_ports_stay_its_own) {
 TEST(Proxy, programs_that_are_not_the_machines_keep_no_port_of_its_addresses) {
   const std::string ports = R"({"name":"a","port":80},{"name":"b","port":514,"protocol":"UDP"})";
   ObjectPtr external = thief(R"("192.168.1.4","192.168.1.5")", ports);
-  ObjectPtr balancer =
-      service_since("aaa", kEarly, R"({"type":"LoadBalancer","clusterIP":"10.96.9.9","ports":[)" + ports + "]}",
-                    R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4"},{"ip":"192.168.1.5"}]}})");
+  ObjectPtr balancer = service_since("aaa", kEarly, R"({"type":"LoadBalancer","clusterIP":"10.96.9.9","ports":[)" + ports + "]}",
+                                     R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4"},{"ip":"192.168.1.5"}]}})");
   for (const ObjectPtr& one : {external, balancer}) {
     for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{}, {thief_slice()}}) {
       ProxyInput in = on_machine({one}, slices);

@@ -458,6 +458,19 @@ const InvalidRow kInvalid[] = {
      "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"},
     {"services", R"({"spec":{"loadBalancerSourceRanges":["10.0.0.0/8"]}})",
      "spec.loadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'"},
+    {"services",
+     R"({"metadata":{"annotations":{"service.beta.kubernetes.io/load-balancer-source-ranges":"10.0.0.0/8, 10.0.0.0/33"}},
+         "spec":{"type":"LoadBalancer"}})",
+     "metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: \"10.0.0.0/33\": must be a "
+     "valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
+    {"services",
+     R"({"metadata":{"annotations":{"service.beta.kubernetes.io/load-balancer-source-ranges":"10.0.0.0/8,"}},
+         "spec":{"type":"LoadBalancer"}})",
+     "metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: \"\": must be a valid CIDR "
+     "value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"},
+    {"services", R"({"metadata":{"annotations":{"service.beta.kubernetes.io/load-balancer-source-ranges":""}}})",
+     "metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Forbidden: may only be used when `type` is "
+     "'LoadBalancer'"},
     {"services", R"({"spec":{"loadBalancerClass":"a/b"}})",
      "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"},
     {"services", R"({"spec":{"healthCheckNodePort":30000}})",
