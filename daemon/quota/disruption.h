@@ -3,10 +3,15 @@
 // policy/v1 PodDisruptionBudget; component-helpers apps/poddisruptionbudget.
 #pragma once
 
+#include <chrono>
+
 #include "runtime/base/clock.h"
 #include "store/object/object_ptr.h"
 
 namespace coracle::quota {
+
+// A pod in disruptedPods counts as disrupted until it is being deleted, or for this long.
+constexpr std::chrono::minutes kGoesWithin{2};
 
 // Both must be in the same namespace. Whether the selector matches; without a selector, nothing matches.
 bool covers(const Object& budget, const Object& pod);

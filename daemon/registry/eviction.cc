@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eviction: deletes a pod if its disruption budget allows it, and charges the budget. Otherwise the client gets 429 and retries.
-// Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
+// A budget is charged once for a pod, however often its eviction is tried: what fails after the charge may be repeated. In
+// Kubernetes, each try is charged. Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
 #include <algorithm>
 
 #include "daemon/quota/disruption.h"
@@ -58,6 +59,13 @@ bool goes_unhealthy(const Object& pod, const Object& budget) {
   return view.status().current_healthy() >= desired && desired > 0;
 }
 
+// Whether the budget counts the pod as disrupted already, and holds without it.
+bool is_charged(view::PodDisruptionBudgetStatus status, const std::string& pod, WallTime now) {
+  const json::value* since = status.disrupted_pods().if_contains(pod);
+  auto time = since && since->is_string() ? parse_time(since->get_string()) : Result<WallTime>(Error(Code::invalid, ""));
+  return time && now <= *time + quota::kGoesWithin && status.current_healthy() >= status.desired_healthy();
+}
+
 // The budget, charged with this pod's disruption. Errors: too_many_requests, forbidden.
 Result<json::value> charged(const Object& budget, const std::string& pod, WallTime now) {
   view::PodDisruptionBudget view(budget);
@@ -66,12 +74,13 @@ Result<json::value> charged(const Object& budget, const std::string& pod, WallTi
   static constexpr Kind kSingular{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudget"};
   int64_t allowed = view.status().disruptions_allowed();
   if (allowed < 0) return forbidden(kSingular, budget.name(), "pdb disruptions allowed is negative");
-  if (view.status().disrupted_pods().size() > kDisruptedPodsMax)
+  const bool was_charged = is_charged(view.status(), pod, now);
+  if (!was_charged && view.status().disrupted_pods().size() > kDisruptedPodsMax)
     return forbidden(kSingular, budget.name(), "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
-  if (allowed == 0) return would_violate(refusal(budget), 0);
+  if (!was_charged && allowed == 0) return would_violate(refusal(budget), 0);
   json::value out = budget.json();
-  make(out, "status.disruptionsAllowed") = allowed - 1;
-  if (allowed == 1) quota::set_allowed_condition(out, now);
+  if (!was_charged) make(out, "status.disruptionsAllowed") = allowed - 1;
+  if (!was_charged && allowed == 1) quota::set_allowed_condition(out, now);
   json::value& disrupted = make(out, "status.disruptedPods");
   if (!disrupted.is_object()) disrupted.emplace_object();
   disrupted.get_object()[pod] = format_time(now);
@@ -96,11 +105,14 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   return options;
 }
 
+bool is_another(const Object& pod, const DeleteOptions& options) {
+  return (options.uid && *options.uid != pod.uid()) || (options.revision && *options.revision != pod.revision());
+}
+
 // The pod with the condition DisruptionTarget, which tells its controller that the pod did not fail by itself. Errors: conflict
 // if a precondition fails.
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
-  if ((options.uid && *options.uid != pod.uid()) || (options.revision && *options.revision != pod.revision()))
-    return stale_conflict(kPod, pod.name());
+  if (is_another(pod, options)) return stale_conflict(kPod, pod.name());
   json::value out = pod.json();
   json::value& conditions = make(out, "status.conditions");
   if (!conditions.is_array()) conditions.emplace_array();
@@ -164,6 +176,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
     bool changed = removed.error().code() == Code::conflict && !options.revision;
     return changed ? being_processed(budget.name()) : removed.take_error();
   }
+  if (is_another(*pod, options)) return stale_conflict(kPod, key.name);  // nothing is charged for it
   const schema::KindPtr served = TRY(catalogs_.find(budget.kind()));
   const schema::KindInfo& info = *served;
   Writer internal = writer;

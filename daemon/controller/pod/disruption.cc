@@ -18,7 +18,7 @@
 namespace coracle::controller {
 namespace {
 
-constexpr std::chrono::minutes kGoesWithin{2};
+using quota::kGoesWithin;
 constexpr std::string_view kTarget = "DisruptionTarget", kPodKey = "pod/";
 
 // The DisruptionTarget condition of a pod that is not being deleted. Termination by the node itself may take its time.

@@ -58,6 +58,50 @@ TEST_F(EvictionTest, charges_the_budget_and_removes_the_pod) {
   EXPECT_FALSE(evict("b")) << "the one disruption is spent";
 }
 
+TEST_F(EvictionTest, a_precondition_that_fails_charges_nothing) {
+  put_pod("a");
+  put_budget(kOneAllowed);
+  for (const char* other : {R"({"preconditions":{"uid":"other"}})", R"({"preconditions":{"resourceVersion":"1"}})"}) {
+    EXPECT_EQ(evict("a", other).error().code(), Code::conflict);
+    EXPECT_EQ(get_int(budget(), "status.disruptionsAllowed", -1), 1) << other;
+    EXPECT_FALSE(get_object(budget(), "status").contains("disruptedPods")) << other;
+  }
+  MUST(evict("a"));
+  EXPECT_TRUE(going("a"));
+}
+
+// The first try was charged, and the deletion failed after that.
+TEST_F(EvictionTest, a_pod_is_charged_once) {
+  struct Row {
+    const char* name;
+    int minutes_ago, allowed, healthy;
+    bool goes;
+    int allowed_then;
+  };
+  const Row rows[] = {
+      {"just-now", 0, 1, 2, true, 1}, {"a-while-ago", 2, 1, 2, true, 1},    {"too-long-ago", 3, 1, 2, true, 0},
+      {"the-last", 1, 0, 1, true, 0}, {"late-and-last", 3, 0, 1, false, 0}, {"others-failed", 1, 0, 0, false, 0},
+      {"another", 0, 1, 2, true, 0},
+  };
+  put_budget(kOneAllowed);
+  for (const Row& row : rows) {
+    put_pod(row.name);
+    ObjectPtr made = MUST(fixture.registry().get(kPodDisruptionBudget, {"default", "b"}));
+    json::value status = RegistryFixture::parse(kOneAllowed);
+    make(status, "disruptionsAllowed") = row.allowed, make(status, "currentHealthy") = row.healthy;
+    const std::string charged = row.name == std::string("another") ? "some" : row.name;
+    make(status, "disruptedPods") =
+        json::object{{charged, format_time(fixture.clock.now() - std::chrono::minutes(row.minutes_ago))}};
+    MUST(fixture.engine->write({&kPodDisruptionBudget, made->key(), RegistryFixture::with(*made, "status", status), std::nullopt},
+                               engine::Durability::durable));
+    EXPECT_EQ(evict(row.name).ok(), row.goes) << row.name;
+    EXPECT_EQ(going(row.name), row.goes) << row.name;
+    EXPECT_EQ(get_int(budget(), "status.disruptionsAllowed", -1), row.allowed_then) << row.name;
+    const json::value last = get_object(budget(), "status.disruptedPods").at(row.name);
+    EXPECT_EQ(last.as_string() == format_time(fixture.clock.now()), row.goes || row.minutes_ago == 0) << row.name;
+  }
+}
+
 // A Job's pod failure policy uses this to distinguish an eviction from a failure.
 TEST_F(EvictionTest, the_pod_says_that_it_is_evicted) {
   put_pod("a");
