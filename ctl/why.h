@@ -21,7 +21,8 @@ struct WhySource {
 };
 
 // The explanation as text. Pod, Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob and Service are followed to the
-// cause; other kinds are explained by their conditions and warning events. Errors: not_found; those of the source.
+// cause; other kinds are explained by their conditions and warning events. What the source forbids is named and left out, except
+// the object itself. Errors: not_found; those of the source.
 Result<std::string> why(const WhySource& source, std::string_view kind, std::string_view name);
 
 // The scheduling result for one pod as text: for each node the filter that rejected it and the missing amount, or its scores.

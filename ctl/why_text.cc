@@ -2,6 +2,8 @@
 // The text of `why`, as a function of its input. See why.h.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "ctl/print.h"
 #include "ctl/why.h"
@@ -84,6 +86,20 @@ class Answer {
     if (!what.empty()) line(depth, "→ " + what);
   }
 
+  // Says once in place of what the user may not read that it is not shown.
+  void refuse(std::string_view what, const Error& error, int depth) {
+    if (refused_.emplace(what).second) line(depth, "not shown: " + error.text());
+  }
+
+  // The objects of a kind. nullopt: the user may not read them.
+  Result<std::optional<json::array>> list(std::string_view kind, int depth) {
+    auto got = source_.list(kind);
+    if (got) return std::make_optional(std::move(*got));
+    if (got.error().code() != Code::forbidden) return got.take_error();
+    refuse(kind, got.error(), depth);
+    return std::optional<json::array>();
+  }
+
   Result<void> tell(std::string_view kind, const json::value& object, int depth) {
     if (kind == "Pod") return tell_pod(object, depth, depth == 0);
     if (kind == "Deployment") return tell_deployment(object, depth);
@@ -107,9 +123,10 @@ class Answer {
 
   // The latest warnings about the object, one for each reason.
   Result<void> tell_warnings(std::string_view kind, const json::value& object, int depth, std::string_view but = {}) {
-    json::array events = TRY(source_.list("Event"));
+    std::optional<json::array> events = TRY(list("Event", depth));
+    if (!events) return {};
     std::vector<const json::value*> warnings;
-    for (const json::value& event : events)
+    for (const json::value& event : *events)
       if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind &&
           get_string(event, "reason") != but && get_string(event, "involvedObject.uid") == uid_in_events(object))
         warnings.push_back(&event);
@@ -178,18 +195,24 @@ class Answer {
       std::string name = string_at(volume, "persistentVolumeClaim.claimName");
       if (find(volume, "ephemeral")) name = name_of(pod) + "-" + string_at(volume, "name");
       if (name.empty()) continue;
-      json::value claim = TRY(source_.get("PersistentVolumeClaim", name));
+      auto got = source_.get("PersistentVolumeClaim", name);
+      if (!got && got.error().code() == Code::forbidden) {
+        refuse("PersistentVolumeClaim " + name, got.error(), depth);
+        continue;
+      }
+      json::value claim = TRY(std::move(got));
       if (claim.is_null() || get_string(claim, "status.phase") == "Bound") continue;
-      std::string said = TRY(last_said_of("PersistentVolumeClaim", claim));
+      std::string said = TRY(last_said_of("PersistentVolumeClaim", claim, depth));
       line(depth, "waits for a volume for the claim " + name + (said.empty() ? "" : ": " + said));
     }
     return {};
   }
 
-  Result<std::string> last_said_of(std::string_view kind, const json::value& object) {
-    json::array events = TRY(source_.list("Event"));
+  Result<std::string> last_said_of(std::string_view kind, const json::value& object, int depth) {
+    std::optional<json::array> events = TRY(list("Event", depth));
     std::string said, at;
-    for (const json::value& event : events) {
+    if (!events) return said;
+    for (const json::value& event : *events) {
       std::string when = std::max(string_at(event, "lastTimestamp"), string_at(event, "eventTime"));
       bool newer = get_string(event, "involvedObject.kind") == kind &&
                    get_string(event, "involvedObject.uid") == uid_in_events(object) && when >= at;
@@ -251,9 +274,10 @@ class Answer {
 
   // The pods of an owner that have a problem: a few for each kind of problem.
   Result<void> tell_pods(const json::value& owner, int depth) {
-    json::array pods = TRY(source_.list("Pod"));
+    std::optional<json::array> pods = TRY(list("Pod", depth));
+    if (!pods) return {};
     std::map<std::string, std::vector<const json::value*>> troubles;
-    for (const json::value& pod : pods)
+    for (const json::value& pod : *pods)
       if (controlled_by(pod, owner) && !pod_ready(pod) && string_at(pod, "status.phase") != "Succeeded")
         troubles[trouble_of(pod)].push_back(&pod);
     for (const auto& [trouble, alike] : troubles) {
@@ -291,14 +315,15 @@ class Answer {
     }
     const json::value* progress = condition(deployment, "Progressing");
     if (progress && !is_true(progress)) line(depth + 1, string_at(*progress, "reason") + ": " + string_at(*progress, "message"));
-    json::array sets = TRY(source_.list("ReplicaSet"));
+    std::optional<json::array> sets = TRY(list("ReplicaSet", depth + 1));
     bool any = false;
-    for (const json::value& set : sets) {
-      if (!controlled_by(set, deployment) || get_int(set, "spec.replicas") == 0) continue;
-      any = true;
-      TRY(tell_replicas("ReplicaSet", set, depth + 1));
-    }
-    if (!any && wanted > 0) line(depth + 1, "it has no ReplicaSet with pods yet");
+    if (sets)
+      for (const json::value& set : *sets) {
+        if (!controlled_by(set, deployment) || get_int(set, "spec.replicas") == 0) continue;
+        any = true;
+        TRY(tell_replicas("ReplicaSet", set, depth + 1));
+      }
+    if (sets && !any && wanted > 0) line(depth + 1, "it has no ReplicaSet with pods yet");
     return available >= wanted && updated >= wanted ? Result<void>() : tell_warnings("Deployment", deployment, depth + 1);
   }
 
@@ -353,9 +378,10 @@ class Answer {
     line(depth, "cronjob/" + name_of(cron) + ": " + string_at(cron, "spec.schedule") + ", " +
                     (last.empty() ? "has not run yet" : "ran last at " + last));
     if (get_bool(cron, "spec.suspend")) line(depth + 1, "it is suspended");
-    json::array jobs = TRY(source_.list("Job"));
-    for (const json::value& job : jobs)
-      if (controlled_by(job, cron) && !is_true(condition(job, "Complete"))) TRY(tell_job(job, depth + 1));
+    std::optional<json::array> jobs = TRY(list("Job", depth + 1));
+    if (jobs)
+      for (const json::value& job : *jobs)
+        if (controlled_by(job, cron) && !is_true(condition(job, "Complete"))) TRY(tell_job(job, depth + 1));
     return tell_warnings("CronJob", cron, depth + 1);
   }
 
@@ -366,13 +392,20 @@ class Answer {
       return {};
     }
     LabelSelector selector = LabelSelector::from_map(labels);
-    json::array pods = TRY(source_.list("Pod"));
+    const std::string name = "service/" + name_of(service);
+    auto got = source_.list("Pod");
+    if (!got && got.error().code() == Code::forbidden) {
+      line(depth, name + ": selects pods with " + selector.text());
+      refuse("Pod", got.error(), depth + 1);
+      return {};
+    }
+    json::array pods = TRY(std::move(got));
     std::vector<const json::value*> chosen;
     for (const json::value& pod : pods)
       if (selector.matches(get_object(pod, "metadata.labels")) && !pod_finished(pod)) chosen.push_back(&pod);
     size_t ready = size_t(std::count_if(chosen.begin(), chosen.end(), [](auto* pod) { return pod_ready(*pod); }));
-    line(depth, "service/" + name_of(service) + ": " + number(int64_t(ready)) + " of " + number(int64_t(chosen.size())) +
-                    " pods with " + selector.text() + " are ready");
+    line(depth, name + ": " + number(int64_t(ready)) + " of " + number(int64_t(chosen.size())) + " pods with " + selector.text() +
+                    " are ready");
     if (chosen.empty())
       cure(depth + 1, "no pod has these labels: compare the selector with the pods' labels (coraclectl get pods --show-labels)");
     if (!chosen.empty())
@@ -412,6 +445,7 @@ class Answer {
 
   const WhySource& source_;
   std::string text_;
+  std::set<std::string, std::less<>> refused_;  // what the user may not read and was told so
 };
 
 std::string reason_text(const json::value& reason) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "store/object/object.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct Why : testing::Test {
   std::map<std::string, json::array, std::less<>> objects;
   json::value placement;
+  std::set<std::string, std::less<>> refused;  // kinds that may not be read
 
   void put(const std::string& kind, const std::string& name, std::string_view rest, const std::string& owner = "") {
     json::value object = MUST(parse_json(rest));
@@ -33,11 +35,15 @@ struct Why : testing::Test {
   std::string ask(const std::string& kind, const std::string& name) {
     WhySource source;
     source.get = [&](std::string_view kind, std::string_view name) -> Result<json::value> {
+      if (refused.contains(kind)) return Error(Code::forbidden, "you may not get " + std::string(kind));
       for (const json::value& object : objects[std::string(kind)])
         if (get_string(object, "metadata.name") == name) return object;
       return json::value();
     };
-    source.list = [&](std::string_view kind) -> Result<json::array> { return objects[std::string(kind)]; };
+    source.list = [&](std::string_view kind) -> Result<json::array> {
+      if (refused.contains(kind)) return Error(Code::forbidden, "you may not list " + std::string(kind));
+      return objects[std::string(kind)];
+    };
     source.placement = [&](std::string_view) -> Result<json::value> {
       if (placement.is_null()) return Error(Code::forbidden, "you may not see nodes");
       return placement;
@@ -87,6 +93,49 @@ TEST_F(Why, a_scheduled_pod_shows_why_it_stands_there) {
 TEST_F(Why, who_may_not_see_nodes_is_told_the_rest) {
   put("Pod", "big", R"({"spec":{},"status":{"phase":"Pending"}})");
   EXPECT_NE(ask("Pod", "big").find("the scheduler's view: you may not see nodes"), std::string::npos);
+}
+
+TEST_F(Why, what_may_not_be_read_is_named_and_the_rest_told) {
+  put("Deployment", "web", R"({"spec":{"replicas":2},"status":{}})");
+  put("ReplicaSet", "web-1", R"({"spec":{"replicas":2},"status":{}})", "Deployment/web");
+  for (const char* name : {"web-1-a", "web-1-b"})
+    put("Pod", name,
+        R"({"metadata":{"labels":{"a":"b"}},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},
+            "status":{"phase":"Pending"}})",
+        "ReplicaSet/web-1");
+  put("PersistentVolumeClaim", "data", R"({"status":{"phase":"Pending"}})");
+  put("Service", "web", R"({"spec":{"selector":{"a":"b"},"ports":[{"port":80}]}})");
+  placement = MUST(parse_json(R"({"nodes":[]})"));
+  refused = {"Event"};
+  EXPECT_EQ(ask("Deployment", "web"),
+            "deployment/web: 0 of 2 pods available, 0 of the newest template\n"
+            "  replicaset/web-1: 0 of 2 pods made, 0 ready, 0 available\n"
+            "    pod/web-1-a: Pending, on no node, not ready\n"
+            "      not shown: you may not list Event\n"
+            "      waits for a volume for the claim data\n"
+            "    and 1 more like it\n");
+  refused = {"PersistentVolumeClaim"};
+  EXPECT_EQ(ask("Pod", "web-1-a"),
+            "pod/web-1-a: Pending, on no node, not ready\n"
+            "  not shown: you may not get PersistentVolumeClaim\n");
+  refused = {"ReplicaSet"};
+  EXPECT_EQ(ask("Deployment", "web"),
+            "deployment/web: 0 of 2 pods available, 0 of the newest template\n"
+            "  not shown: you may not list ReplicaSet\n");
+  refused = {"Pod"};
+  EXPECT_EQ(ask("ReplicaSet", "web-1"),
+            "replicaset/web-1: 0 of 2 pods made, 0 ready, 0 available\n"
+            "  not shown: you may not list Pod\n");
+  EXPECT_EQ(ask("Service", "web"),
+            "service/web: selects pods with a=b\n"
+            "  not shown: you may not list Pod\n");
+  EXPECT_EQ(ask("Pod", "web-1-a"), "error: you may not get Pod") << "what it is asked about";
+  put("CronJob", "night", R"({"spec":{"schedule":"@daily"},"status":{}})");
+  refused = {"Job", "Event"};
+  EXPECT_EQ(ask("CronJob", "night"),
+            "cronjob/night: @daily, has not run yet\n"
+            "  not shown: you may not list Job\n"
+            "  not shown: you may not list Event\n");
 }
 
 TEST_F(Why, a_gated_pod_says_what_it_waits_for) {

@@ -38,6 +38,11 @@ echo "# a probe that does not pass"
 deployment unready ', readinessProbe: {exec: {command: ["false"]}, periodSeconds: 1}' >/dev/null
 told deployment/unready "the probe" 'its readiness probe does not pass'
 told deployment/unready "and what it said" 'event Unhealthy: Readiness probe'
+echo "# a user who may not read events"
+c create role watcher --verb=get,list --resource=pods,deployments.apps,replicasets.apps >/dev/null
+c create rolebinding watcher --role=watcher --user=ann >/dev/null
+expect_match "is told so" "not shown: events is forbidden: User \"ann\" cannot list" c --as=ann why deployment/unready
+expect_match "and the rest" "its readiness probe does not pass" c --as=ann why deployment/unready
 echo "# a quota that is used up"
 c create namespace small >/dev/null
 c -n small create quota few --hard=pods=1 >/dev/null
