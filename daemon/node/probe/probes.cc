@@ -13,6 +13,7 @@ namespace coracle::node {
 namespace {
 
 constexpr size_t kProbesAtOnce = 64, kProbesOfPodAtOnce = 8;
+constexpr std::chrono::milliseconds kEarlyFirst{100}, kEarlyEnd{1000};  // repetitions in a container's first second
 constexpr std::array<ProbeKind, 3> kKinds = {ProbeKind::startup, ProbeKind::liveness, ProbeKind::readiness};
 
 std::string entry_key(const std::string& uid, const std::string& id) { return uid + "/" + id; }
@@ -70,6 +71,7 @@ struct Probes::Probe {
   const json::value* spec;  // points into the entry's container
   ProbeTiming timing;
   ProbeCount count;
+  SteadyTime due{};  // earlier ones are early repetitions
 };
 
 struct Probes::Entry {
@@ -181,39 +183,45 @@ void Probes::run(const Key& key) {
   if (!entry) return;  // it has ended in the meantime
   for (auto& [kind, probe] : entry->probes) {
     if (key.name != probe_field(kind)) continue;
+    const bool early = clock_.steady() < probe.due;
     ActionTarget target{entry->container.uid, entry->container.id, entry->container.address, &entry->container.spec};
     ActionResult result = actions_.run(*probe.spec, target, probe.timing.timeout, stop_.get_token());
     if (stop_.stop_requested()) return;
-    finish(entry, kind, result);
+    finish(entry, kind, result, early);
     return;
   }
 }
 
-void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result) {
+void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result, bool early) {
   const ProbedContainer& container = entry->container;
   std::string key = entry_key(container.uid, container.id);
   bool changed = false, still_there = false, again = false, startup_passed = false;
-  std::chrono::seconds period{10};
+  std::chrono::nanoseconds delay{0};
   state_.with([&](State& state) {
     auto found = state.entries.find(key);
     still_there = found != state.entries.end() && found->second == entry;
     if (!still_there) return;
     Probe& probe = entry->probes.at(kind);
-    changed = probe.count.add(result.success);
+    const SteadyTime now = clock_.steady();
+    const std::chrono::nanoseconds ran = now - container.started;
+    if (!early) probe.due = now + probe.timing.period;
+    changed = (!early || result.success) && probe.count.add(result.success);
     if (changed && !result.success) entry->text = result.text;
     startup_passed = changed && kind == ProbeKind::startup && result.success;
     // A startup probe ends with success; after a final failure, probing ends until the restart.
     bool done =
         probe.count.result() && (kind == ProbeKind::startup || (kind == ProbeKind::liveness && probe.count.result() == false));
     again = !done;
-    period = probe.timing.period;
+    delay = std::max<std::chrono::nanoseconds>(probe.due - now, {});
+    const std::chrono::nanoseconds soon = std::max<std::chrono::nanoseconds>(ran, kEarlyFirst);
+    if (!result.success && kind != ProbeKind::liveness && ran + soon <= kEarlyEnd) delay = std::min(delay, soon);
   });
   if (!still_there) return;
-  if (!result.success)
+  if (!result.success && !early)
     warned_({container.uid, container.spec, "Unhealthy", capital_name(kind) + " probe failed: " + result.text});
-  else if (!result.text.empty())
+  if (result.success && !result.text.empty())
     warned_({container.uid, container.spec, "ProbeWarning", capital_name(kind) + " probe warning: " + result.text});
-  if (again) due_.add_after({key, probe_field(kind)}, period);
+  if (again) due_.add_after({key, probe_field(kind)}, delay);
   if (startup_passed)
     for (const auto& [other, probe] : entry->probes)
       if (other != ProbeKind::startup)

@@ -2,6 +2,10 @@
 // Probes: runs the startup, liveness and readiness probes of running containers when they are due, and evaluates the results.
 // Each running probe has a thread of its own, so that one that hangs does not delay the others. When the verdict on a container
 // changes, its pod is added to the workers' queue; Probes does nothing else about it.
+// The first probe runs as soon as the container does, so most programs do not serve yet. Within the first second, a startup or
+// readiness probe that failed is therefore repeated after 0.1, 0.2, 0.4 and 0.8 s: a program that serves then does not wait for
+// the next period. Failures of these repetitions neither count nor are they reported. kubelet, too, probes the readiness of a
+// container that is not ready between periods: whenever it looks at the pod.
 //   worker ──watch(container)──▶ entries ──due──▶ Actions ──▶ ProbeCount (pure) ──changed──▶ queue.add(pod)
 // Source: Kubernetes core/v1 Probe; kubelet's prober (semantics: thresholds, startup first, initial results).
 #pragma once
@@ -94,7 +98,7 @@ class Probes {
   };
   void dispatch();
   void run(const Key& key);
-  void finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result);
+  void finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const ActionResult& result, bool early);
 
   const Actions& actions_;
   const Clock& clock_;

@@ -20,6 +20,7 @@
 namespace coracle::node {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(ProbeCount, counts_in_a_row) {
@@ -127,6 +128,49 @@ TEST_F(ProbesTest, what_was_known_before_a_restart_holds) {
   EXPECT_TRUE(probes_.verdict("u", "a-0").startup_passed);
   EXPECT_TRUE(probes_.verdict("u", "a-0").ready);
   EXPECT_EQ(run(), "r");
+}
+
+TEST_F(ProbesTest, a_program_that_does_not_serve_at_once_does_not_wait_for_a_period) {
+  fails_ = {"s", "r"};
+  watch(exec("readiness", "r") + "," + exec("liveness", "l"));
+  EXPECT_EQ(run(), "lr");
+  clock_.advance(milliseconds(99));
+  EXPECT_EQ(run(), "");
+  fails_ = {};
+  clock_.advance(milliseconds(1));
+  EXPECT_EQ(run(), "r");
+  EXPECT_TRUE(probes_.verdict("u", "a-0").ready);
+  clock_.advance(milliseconds(9899));
+  EXPECT_EQ(run(), "") << "the period begins with the first probe";
+  clock_.advance(milliseconds(1));
+  EXPECT_EQ(run(), "lr");
+}
+
+TEST_F(ProbesTest, early_repetitions_that_fail_are_not_counted) {
+  fails_ = {"s"};
+  watch(exec("startup", "s", R"(,"failureThreshold":2)"));
+  EXPECT_EQ(run(), "s");
+  std::string when;
+  for (int at = 50; at < 10000; at += 50) {
+    clock_.advance(milliseconds(50));
+    if (run() == "s") when += std::to_string(at) + " ";
+  }
+  EXPECT_EQ(when, "100 200 400 800 ");
+  EXPECT_FALSE(probes_.verdict("u", "a-0").failed);
+  EXPECT_EQ(told_.size(), 1u);
+  clock_.advance(milliseconds(50));
+  EXPECT_EQ(run(), "s");
+  EXPECT_EQ(probes_.verdict("u", "a-0").failed, ProbeKind::startup);
+  EXPECT_EQ(told_.size(), 2u);
+}
+
+TEST_F(ProbesTest, only_new_containers_are_probed_again_early) {
+  fails_ = {"r"};
+  probes_.watch({"u", "a", "a-0", parsed(R"({"name":"a",)" + exec("readiness", "r") + "}"), "127.0.0.1",
+                 clock_.steady() - seconds(1), false, false});
+  EXPECT_EQ(run(), "r");
+  clock_.advance(milliseconds(9999));
+  EXPECT_EQ(run(), "");
 }
 
 TEST_F(ProbesTest, forgotten_containers_are_left_alone) {
