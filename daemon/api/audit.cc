@@ -16,12 +16,16 @@ Result<std::unique_ptr<Auditor>> Auditor::open(const auth::AuditSettings& settin
 }
 
 void Auditor::write(const auth::AuditRecord& record, auth::AuditStage stage, WallTime now) const {
-  if (record.decision.wants(stage)) log_->write(to_text(auth::audit_event(record, stage, now)));
+  if (record.decision.wants(stage)) log_->write(auth::audit_line(record, stage, now));
 }
 
-auth::AuditRecord Auditor::record_of(const Call& call, const auth::Attributes& asked, WallTime received) const {
-  auth::AuditRecord record;
-  record.decision = policy_->decide(call.user, asked);
+std::unique_ptr<auth::AuditRecord> Auditor::record_of(const Call& call, const auth::Attributes& asked, WallTime received) const {
+  if (!policy_) return nullptr;
+  auth::AuditDecision decision = policy_->decide(call.user, asked);
+  if (decision.level == auth::AuditLevel::none) return nullptr;
+  auto out = std::make_unique<auth::AuditRecord>();
+  auth::AuditRecord& record = *out;
+  record.decision = decision;
   record.id = call.audit_id;
   const Head& head = call.head();
   record.uri = head.path + (head.query_text.empty() ? "" : "?" + head.query_text);
@@ -30,22 +34,22 @@ auth::AuditRecord Auditor::record_of(const Call& call, const auth::Attributes& a
   record.user = call.user;
   record.asked = asked, record.version = call.route.version;
   record.received = received;
-  return record;
+  return out;
 }
 
 void Auditor::refused(Call& call, const auth::Attributes& asked, WallTime received) const {
-  if (!policy_) return;
-  auth::AuditRecord record = record_of(call, asked, received);
-  record.status = call.answer().status;
-  record.response =
-      json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}};
-  write(record, auth::AuditStage::response_started, call.context.clock.now());
+  auto record = record_of(call, asked, received);
+  if (!record) return;
+  record->status = call.answer().status;
+  auth::record_response(
+      *record,
+      json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}});
+  write(*record, auth::AuditStage::response_started, call.context.clock.now());
 }
 
 std::unique_ptr<auth::AuditRecord> Auditor::begin(Call& call, const auth::Attributes& asked, WallTime received) const {
-  if (!policy_) return nullptr;
-  auto record = std::make_unique<auth::AuditRecord>(record_of(call, asked, received));
-  if (record->decision.level == auth::AuditLevel::none) return nullptr;
+  auto record = record_of(call, asked, received);
+  if (!record) return nullptr;
   write(*record, auth::AuditStage::request_received, call.context.clock.now());
   call.exchange.when_taken = [this, raw = record.get(), &call] {
     raw->status = call.answer().status;
@@ -55,10 +59,9 @@ std::unique_ptr<auth::AuditRecord> Auditor::begin(Call& call, const auth::Attrib
   return record;
 }
 
-void Auditor::end(const Call& call, const auth::AuditRecord& record) const {
-  auth::AuditRecord done = record;
-  done.status = call.exchange.answer.status;
-  write(done, auth::AuditStage::response_complete, call.context.clock.now());
+void Auditor::end(const Call& call, auth::AuditRecord& record) const {
+  record.status = call.exchange.answer.status;
+  write(record, auth::AuditStage::response_complete, call.context.clock.now());
 }
 
 }  // namespace coracle::api

@@ -19,12 +19,13 @@ class Auditor {
   // Begins the audit of a request. `user` is the requester before impersonation. Returns nullptr if the policy excludes the
   // request. The record lives as long as the call.
   std::unique_ptr<auth::AuditRecord> begin(Call& call, const auth::Attributes& asked, WallTime received) const;
-  void end(const Call& call, const auth::AuditRecord& record) const;
+  void end(const Call& call, auth::AuditRecord& record) const;
   // Writes one event, without a user, for a request whose authentication failed.
   void refused(Call& call, const auth::Attributes& asked, WallTime received) const;
 
  private:
-  auth::AuditRecord record_of(const Call& call, const auth::Attributes& asked, WallTime received) const;
+  // nullptr: there is no policy, or it excludes the request. Nothing is copied or allocated then.
+  std::unique_ptr<auth::AuditRecord> record_of(const Call& call, const auth::Attributes& asked, WallTime received) const;
   void write(const auth::AuditRecord& record, auth::AuditStage stage, WallTime now) const;
   std::optional<auth::AuditPolicy> policy_;
   std::unique_ptr<auth::AuditLog> log_;

@@ -130,7 +130,7 @@ void record_response(Call& call) {
   join_pieces(answer);
   bool protobuf = answer.content_type.starts_with("application/vnd.kubernetes.protobuf");
   auto value = protobuf ? schema::from_protobuf(answer.body, nullptr) : parse_json(answer.body);
-  if (value) call.audit->response = *std::move(value);
+  if (value) auth::record_response(*call.audit, *std::move(value));
 }
 
 }  // namespace
@@ -308,7 +308,7 @@ Result<json::value> read_value(Call& call, const schema::Type* expected, std::ve
   std::string body = TRY(read_text(call));
   if (trim(body).empty()) return bad_request("the request body is empty");
   auto value = parse_body(body, encoding, expected, duplicates, body_memory(body));
-  if (value && call.audit) call.audit->request = *value;
+  if (value && call.audit) auth::record_request(*call.audit, *value);
   return value;
 }
 
@@ -318,7 +318,7 @@ Result<std::optional<json::value>> read_optional_value(Call& call, const schema:
   if (body.empty()) return std::optional<json::value>();
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   json::value value = TRY(parse_body(body, encoding, expected, nullptr, arena_for(body)));  // options are not stored as objects
-  if (call.audit) call.audit->request = value;
+  if (call.audit) auth::record_request(*call.audit, value);
   return std::optional<json::value>(std::move(value));
 }
 

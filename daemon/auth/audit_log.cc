@@ -26,65 +26,105 @@ json::object object_ref(const AuditRecord& record) {
   auto put = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) out[name] = value;
   };
-  put("resource", record.asked.resource), put("namespace", record.asked.ns), put("name", record.asked.name);
-  if (record.request.is_object()) {
-    view::ObjectMeta metadata = metadata_of(record.request);
-    if (record.asked.name.empty()) put("name", std::string(metadata.name()));
-    put("uid", std::string(metadata.uid()));
-    put("resourceVersion", std::string(metadata.resource_version()));
-  }
-  put("apiGroup", record.asked.group), put("apiVersion", record.version), put("subresource", record.asked.subresource);
+  const Attributes& asked = record.asked;
+  put("resource", asked.resource), put("namespace", asked.ns), put("name", asked.name.empty() ? record.sent.name : asked.name);
+  put("uid", record.sent.uid), put("resourceVersion", record.sent.revision);
+  put("apiGroup", asked.group), put("apiVersion", record.version), put("subresource", asked.subresource);
   return out;
 }
 
-json::value shown(json::value body, bool omit_managed_fields) {
-  if (!omit_managed_fields || !body.is_object()) return body;
-  auto strip = [](json::value& object) {
-    json::value* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
-    if (metadata && metadata->is_object()) metadata->get_object().erase("managedFields");
+constexpr std::string_view kManagedFields = "managedFields";
+
+// Calls `visit` with the metadata of the object, or of the list and its items, until it returns true. Returns whether it did.
+template <typename Value, typename F>
+bool visit_metadata(Value& body, F&& visit) {
+  auto visit_one = [&](auto& object) {
+    auto* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
+    return metadata && metadata->is_object() && visit(metadata->get_object());
   };
-  strip(body);
-  if (json::value* items = body.get_object().if_contains("items"); items && items->is_array())
-    for (json::value& item : items->get_array()) strip(item);
-  return body;
+  if (!body.is_object()) return false;
+  if (visit_one(body)) return true;
+  auto* items = body.get_object().if_contains("items");
+  if (!items || !items->is_array()) return false;
+  auto& all = items->get_array();
+  return std::any_of(all.begin(), all.end(), visit_one);
+}
+
+bool has_managed_fields(const json::value& body) {
+  return visit_metadata(body, [](const json::object& metadata) { return metadata.contains(kManagedFields); });
+}
+
+void drop_managed_fields(json::value& body) {
+  visit_metadata(body, [](json::object& metadata) {
+    metadata.erase(kManagedFields);
+    return false;  // all of them
+  });
 }
 
 json::object response_status(const AuditRecord& record) {
   json::object out{{"metadata", json::object()}};
-  bool told = record.response.is_object() && kind_in(record.response) == "Status";
-  if (told)
-    for (std::string_view field : {"status", "message", "reason", "details"})
-      if (const json::value* value = record.response.get_object().if_contains(field)) out[field] = *value;
+  for (const auto& [field, value] : record.told) out[field] = value;
   out["code"] = record.status;
   return out;
 }
 
+bool wants_answer(const AuditDecision& decision) {
+  return decision.wants(AuditStage::response_started) || decision.wants(AuditStage::response_complete);
+}
+
 }  // namespace
 
-json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime now) {
-  json::object out{{"kind", "Event"},           {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(record.decision.level)},
-                   {"auditID", record.id},      {"stage", text_of(stage)},         {"requestURI", record.uri},
-                   {"verb", record.asked.verb}, {"user", user_info(record.user)}};
-  if (record.as) out["impersonatedUser"] = user_info(*record.as);
-  if (!record.source.empty()) out["sourceIPs"] = json::array{json::string(record.source)};
-  if (!record.agent.empty()) out["userAgent"] = record.agent;
-  if (record.asked.is_resource) out["objectRef"] = object_ref(record);
+void record_request(AuditRecord& record, const json::value& body) {
+  if (body.is_object()) {
+    view::ObjectMeta metadata = metadata_of(body);
+    record.sent = {std::string(metadata.name()), std::string(metadata.uid()), std::string(metadata.resource_version())};
+  }
+  if (record.decision.level < AuditLevel::request || !wants_answer(record.decision)) return;
+  if (!record.decision.omit_managed_fields || !has_managed_fields(body)) {
+    record.request = to_text(body);
+    return;
+  }
+  json::value shown(body, json::storage_ptr());
+  drop_managed_fields(shown);
+  record.request = to_text(shown);
+}
+
+void record_response(AuditRecord& record, json::value body) {
+  if (body.is_object() && kind_in(body) == "Status")
+    for (std::string_view field : {"status", "message", "reason", "details"})
+      if (const json::value* value = body.get_object().if_contains(field)) record.told[field] = *value;
+  if (record.decision.level < AuditLevel::request_response || !record.decision.wants(AuditStage::response_complete)) return;
+  if (record.decision.omit_managed_fields) drop_managed_fields(body);
+  record.response = to_text(body);
+}
+
+std::string audit_line(const AuditRecord& record, AuditStage stage, WallTime now) {
+  json::object head{{"kind", "Event"},           {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(record.decision.level)},
+                    {"auditID", record.id},      {"stage", text_of(stage)},         {"requestURI", record.uri},
+                    {"verb", record.asked.verb}, {"user", user_info(record.user)}};
+  if (record.as) head["impersonatedUser"] = user_info(*record.as);
+  if (!record.source.empty()) head["sourceIPs"] = json::array{json::string(record.source)};
+  if (!record.agent.empty()) head["userAgent"] = record.agent;
+  if (record.asked.is_resource) head["objectRef"] = object_ref(record);
   bool answered = stage != AuditStage::request_received;
-  if (answered) out["responseStatus"] = response_status(record);
-  if (record.decision.level >= AuditLevel::request && answered && !record.request.is_null())
-    out["requestObject"] = shown(record.request, record.decision.omit_managed_fields);
-  if (record.decision.level >= AuditLevel::request_response && stage == AuditStage::response_complete &&
-      !record.response.is_null())
-    out["responseObject"] = shown(record.response, record.decision.omit_managed_fields);
-  out["requestReceivedTimestamp"] = format_micro_time(record.received);
-  out["stageTimestamp"] = format_micro_time(now);
+  if (answered) head["responseStatus"] = response_status(record);
+  json::object tail{{"requestReceivedTimestamp", format_micro_time(record.received)}, {"stageTimestamp", format_micro_time(now)}};
   if (answered && record.status != 401) {
     json::object annotations{{"authorization.k8s.io/decision", record.allowed ? "allow" : "forbid"},
                              {"authorization.k8s.io/reason", record.reason}};
     for (const auto& [key, value] : record.annotations) annotations[key] = value;
-    out["annotations"] = std::move(annotations);
+    tail["annotations"] = std::move(annotations);
   }
-  return out;
+  std::string out = to_text(head), end = to_text(tail);
+  out.pop_back();  // its brace
+  out.reserve(out.size() + record.request.size() + record.response.size() + end.size() + 64);
+  auto put_body = [&](std::string_view name, const std::string& body) {
+    if (!body.empty()) out.append(",\"").append(name).append("\":").append(body);
+  };
+  if (answered) put_body("requestObject", record.request);
+  if (stage == AuditStage::response_complete) put_body("responseObject", record.response);
+  end[0] = ',';
+  return out += end;
 }
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(AuditSettings settings) {

@@ -69,6 +69,9 @@ class AuditLog {
 
 // The audit data of one request; filled in while it is processed.
 struct AuditRecord {
+  struct Reference {  // to the object in the request, as it was sent
+    std::string name, uid, revision;
+  };
   AuditDecision decision;
   std::string id, uri, source, agent;
   User user;
@@ -76,14 +79,21 @@ struct AuditRecord {
   Attributes asked;
   std::string version;  // of the API group
   WallTime received;
-  json::value request, response;  // null: not recorded
+  Reference sent;
+  std::string request, response;  // JSON; "": the decision does not ask for it, or there is none
+  json::object told;              // what a Status in the response says
   int status = 0;
   bool allowed = false;
   std::string reason;                              // of the authorization decision
   std::map<std::string, std::string> annotations;  // of admission
 };
 
-// The audit event as a JSON object. Pure.
-json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime now);
+// Records a body as far as the record's decision asks for it: as text, because the object that it becomes is changed and moved
+// on.
+void record_request(AuditRecord& record, const json::value& body);
+void record_response(AuditRecord& record, json::value body);
+
+// The audit event as a line of JSON, without the line break. Pure.
+std::string audit_line(const AuditRecord& record, AuditStage stage, WallTime now);
 
 }  // namespace coracle::auth

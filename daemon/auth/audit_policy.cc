@@ -53,6 +53,12 @@ Result<void> known_fields(const json::value& value, const std::string& path, std
   return {};
 }
 
+// "*/scale": the subresource scale of all resources; "pods/*": all of pods.
+bool covers_subresources(std::string_view spec, const Attributes& asked) {
+  if (spec.starts_with("*/")) return !asked.subresource.empty() && spec.substr(2) == asked.subresource;
+  return spec.ends_with("/*") && spec.substr(0, spec.size() - 2) == asked.resource;
+}
+
 bool covers_path(const std::string& spec, std::string_view path) {
   if (spec == "*" || spec == path) return true;
   return spec.ends_with('*') && path.starts_with(std::string_view(spec).substr(0, spec.size() - 1));
@@ -145,15 +151,12 @@ bool AuditPolicy::Rule::fits_resource(const Attributes& asked) const {
   if (!asked.is_resource) return false;
   if (!namespaces.empty() && !has(namespaces, asked.ns)) return false;
   if (resources.empty()) return true;
-  std::string combined = asked.combined();
   for (const Group& group : resources) {
     if (group.group != asked.group) continue;
     if (group.resources.empty()) return true;
     if (!group.names.empty() && !has(group.names, asked.name)) continue;
     for (const std::string& resource : group.resources) {
-      if (resource == combined || resource == "*") return true;
-      if (!asked.subresource.empty() && resource == "*/" + asked.subresource) return true;
-      if (resource == asked.resource + "/*") return true;
+      if (resource == "*" || asked.is_combined(resource) || covers_subresources(resource, asked)) return true;
     }
   }
   return false;

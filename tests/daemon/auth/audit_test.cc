@@ -97,22 +97,57 @@ TEST(AuditEvent, holds_what_its_level_wants) {
   record.as = User{"jane", "", {"dev"}, {}};
   record.asked = on("create", "pods", "d"), record.version = "v1";
   record.received = MUST(parse_time("2026-01-01T00:00:00Z"));
-  record.request = MUST(parse_json(R"({"metadata":{"name":"p","managedFields":[{}]}})"));
-  record.response = MUST(parse_json(R"({"kind":"Status","status":"Failure","reason":"Forbidden","message":"no"})"));
+  record_request(record, MUST(parse_json(R"({"metadata":{"name":"p","managedFields":[{}]}})")));
+  record_response(record, MUST(parse_json(R"({"kind":"Status","status":"Failure","reason":"Forbidden","message":"no"})")));
   record.status = 403, record.allowed = false, record.reason = "";
-  json::value event(audit_event(record, AuditStage::response_complete, record.received + std::chrono::seconds(1)));
   EXPECT_EQ(
-      to_text(event),
+      audit_line(record, AuditStage::response_complete, record.received + std::chrono::seconds(1)),
       R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"id","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods?x=y",)"
       R"("verb":"create","user":{"username":"root","uid":"u","groups":["system:masters"],"extra":{"scope":["a"]}},"impersonatedUser":{"username":"jane","groups":["dev"]},)"
       R"("sourceIPs":["192.0.2.7"],"userAgent":"kubectl","objectRef":{"resource":"pods","namespace":"d","name":"p","apiVersion":"v1"},)"
       R"("responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"Forbidden","code":403},"requestObject":{"metadata":{"name":"p"}},)"
       R"("requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z",)"
       R"("annotations":{"authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":""}})");
-  record.decision.level = AuditLevel::metadata;
-  event = audit_event(record, AuditStage::request_received, record.received);
+  json::value event = MUST(parse_json(audit_line(record, AuditStage::request_received, record.received)));
   EXPECT_EQ(find(event, "requestObject"), nullptr);
   EXPECT_EQ(find(event, "responseStatus"), nullptr);
+}
+
+TEST(AuditEvent, holds_bodies_only_where_they_are_wanted) {
+  struct Row {
+    AuditDecision decision;
+    std::string request, response;  // in the event at the end
+  };
+  const std::string managed = R"({"metadata":{"name":"p","uid":"u","resourceVersion":"7","managedFields":[{}]}})",
+                    plain = R"({"metadata":{"name":"p","uid":"u","resourceVersion":"7"}})",
+                    managed_list = R"({"kind":"PodList","metadata":{},"items":[{"metadata":{"managedFields":[{}]}},7]})",
+                    plain_list = R"({"kind":"PodList","metadata":{},"items":[{"metadata":{}},7]})";
+  constexpr unsigned kAtTheEnd = unsigned(AuditStage::response_complete), kAtTheStart = unsigned(AuditStage::response_started);
+  for (const Row& row :
+       {Row{{AuditLevel::metadata, 0, false}, "", ""}, Row{{AuditLevel::request, 0, false}, managed, ""},
+        Row{{AuditLevel::request, 0, true}, plain, ""}, Row{{AuditLevel::request_response, 0, false}, managed, managed_list},
+        Row{{AuditLevel::request_response, 0, true}, plain, plain_list},
+        Row{{AuditLevel::request_response, kAtTheEnd, false}, managed, ""},
+        Row{{AuditLevel::request_response, kAtTheEnd | kAtTheStart, false}, "", ""}}) {
+    AuditRecord record;
+    record.decision = row.decision;
+    record.asked = on("create", "pods", "d");
+    const json::value request = MUST(parse_json(managed));
+    record_request(record, request);
+    record_response(record, MUST(parse_json(managed_list)));
+    EXPECT_EQ(to_text(request), managed) << "it is not the record's";
+    EXPECT_EQ(record.request, row.request);
+    EXPECT_EQ(record.response, row.response);
+    record.status = 200;
+    const json::value event = MUST(parse_json(audit_line(record, AuditStage::response_complete, {})));
+    EXPECT_EQ(to_text(*find(event, "objectRef")),
+              R"({"resource":"pods","namespace":"d","name":"p","uid":"u","resourceVersion":"7"})");
+    const json::value *sent = find(event, "requestObject"), *answered = find(event, "responseObject");
+    EXPECT_EQ(sent ? to_text(*sent) : "", row.request);
+    EXPECT_EQ(answered ? to_text(*answered) : "", row.response);
+    const json::value began = MUST(parse_json(audit_line(record, AuditStage::response_started, {})));
+    EXPECT_EQ(find(began, "responseObject"), nullptr);
+  }
 }
 
 TEST(AuditLog, keeps_within_its_bound) {
