@@ -22,11 +22,29 @@ std::string aggregated(const std::vector<std::string>& errors) {
 
 Decision Authorizer::authorize(const User& user, const Attributes& asked) const {
   if (user.in(kAdministrators)) return {true, {}};
-  std::vector<std::string> reasons;
+  std::string of_node;
   if (auto decision = nodes_.authorize(user, asked)) {
     if (decision->allowed) return {true, {}};
-    if (!decision->reason.empty()) reasons.push_back(decision->reason);
+    of_node = std::move(decision->reason);
   }
+  Decision out = decide_by_roles(user, asked);
+  if (out.allowed || of_node.empty()) return out;
+  return {false, out.reason.empty() ? of_node : of_node + "\n" + out.reason};
+}
+
+Decision Authorizer::decide_by_roles(const User& user, const Attributes& asked) const {
+  bool depends_on_name = false;
+  std::string key = DecisionMemory::key_of(user, asked);
+  if (key.empty()) return visit_roles(user, asked, depends_on_name);
+  const uint64_t generation = roles_.generation();  // read first: the roles that decide are at least as new
+  auto known = memory_.with([&](DecisionMemory& memory) { return memory.find(generation, key); });
+  if (known) return *std::move(known);
+  Decision out = visit_roles(user, asked, depends_on_name);
+  if (!depends_on_name) memory_.with([&](DecisionMemory& memory) { memory.put(generation, std::move(key), out); });
+  return out;
+}
+
+Decision Authorizer::visit_roles(const User& user, const Attributes& asked, bool& depends_on_name) const {
   Decision out;
   std::vector<std::string> errors;
   roles_.visit(user, asked.is_resource ? asked.ns : std::string(), [&](const Grant& grant) {
@@ -35,15 +53,20 @@ Decision Authorizer::authorize(const User& user, const Attributes& asked) const 
       return true;
     }
     for (const Rule& rule : *grant.rules) {
+      if (!allows_some(rule, asked)) continue;
+      depends_on_name |= asked.is_resource && !rule.names.empty();
       if (!allows(rule, asked)) continue;
       out = {true, "RBAC: allowed by " + grant.text()};
       return false;
     }
     return true;
   });
-  if (out.allowed) return out;
-  if (!errors.empty()) reasons.push_back("RBAC: " + aggregated(errors));
-  return {false, join(reasons, "\n")};
+  if (!out.allowed && !errors.empty()) out.reason = "RBAC: " + aggregated(errors);
+  return out;
+}
+
+DecisionMemory::Size Authorizer::remembered() const {
+  return memory_.with([](const DecisionMemory& memory) { return memory.size(); });
 }
 
 Authorizer::Held Authorizer::rules_for(const User& user, const std::string& ns) const {

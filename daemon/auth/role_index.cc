@@ -95,6 +95,7 @@ struct RoleIndex::State {
   std::array<std::unique_ptr<engine::Watcher>, std::size(kKinds)> watchers;
   Revision seen = 0;
   bool broken = true;
+  uint64_t generation = 0;
   std::map<Key, std::shared_ptr<const Binding>> bindings;
   struct Scope {  // the contents of one namespace, or of the cluster
     Named<SharedRules> roles;
@@ -132,6 +133,7 @@ void RoleIndex::State::unlink(const Key& key) {
 }
 
 void RoleIndex::State::put(const Object& object, bool gone) {
+  ++generation;
   bool is_role = object.kind() == kRole || object.kind() == kClusterRole;
   if (!is_role) unlink(object.key());
   if (gone) {
@@ -157,7 +159,7 @@ void RoleIndex::State::refresh(engine::Engine& engine) {
   for (bool again = true; again;) {
     again = false;
     if (broken) {
-      bindings.clear(), scopes.clear();
+      bindings.clear(), scopes.clear(), ++generation;
       for (size_t i = 0; i < std::size(kKinds); ++i) {
         auto watcher = engine.watch(*kKinds[i], "", 0);
         if (!watcher) return log_error("auth", "roles cannot be watched: " + watcher.error().text());
@@ -227,6 +229,13 @@ void RoleIndex::visit(const User& user, const std::string& ns, const std::functi
     }
     if (ns.empty()) return;
   }
+}
+
+uint64_t RoleIndex::generation() const {
+  return state_.with([&](std::unique_ptr<State>& state) {
+    state->refresh(engine_);
+    return state->generation;
+  });
 }
 
 Result<Rules> RoleIndex::rules_of(const RoleRef& role, const std::string& ns) const {

@@ -41,6 +41,9 @@ class RoleIndex {
   // visited once in each of the two, even if several bindings grant it, to the user and to groups. The visit ends when `visitor`
   // returns false. The visitor is called without the index's lock.
   void visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const;
+  // A number that is greater after each change of a role or binding: all acknowledged writes are in it. What visit finds after
+  // this call is at least as new.
+  uint64_t generation() const;
   // The rules of a roleRef. Errors: not_found, with Kubernetes' text.
   Result<Rules> rules_of(const RoleRef& role, const std::string& ns) const;
 

@@ -120,11 +120,14 @@ json::array write_rules(const Rules& rules) {
   return out;
 }
 
-bool allows(const Rule& rule, const Attributes& asked) {
+bool allows_some(const Rule& rule, const Attributes& asked) {
   if (!has_or_all(rule.verbs, asked.verb)) return false;
   if (!asked.is_resource) return covers_url(rule.urls, asked.path);
-  if (!has_or_all(rule.groups, asked.group) || !covers_resource(rule.resources, asked.resource, asked.subresource)) return false;
-  return rule.names.empty() || has(rule.names, asked.name);
+  return has_or_all(rule.groups, asked.group) && covers_resource(rule.resources, asked.resource, asked.subresource);
+}
+
+bool allows(const Rule& rule, const Attributes& asked) {
+  return allows_some(rule, asked) && (!asked.is_resource || rule.names.empty() || has(rule.names, asked.name));
 }
 
 Rules uncovered(const Rules& held, const Rules& wanted, bool* compared_all) {

@@ -23,6 +23,8 @@ Rules read_rules(const json::value& role);
 json::array write_rules(const Rules& rules);
 
 bool allows(const Rule& rule, const Attributes& asked);
+// The same for any name of the object.
+bool allows_some(const Rule& rule, const Attributes& asked);
 
 // The part of `wanted` that `held` does not cover, as rules with one verb, one group, one resource and one name each. A rule that
 // expands to too many of them is returned unchanged, unless `held` allows everything; then `compared_all` becomes false. Empty:

@@ -67,6 +67,74 @@ TEST(Authorizer, follows_bindings_at_once) {
   EXPECT_FALSE(fixture.may(kJane, "list", "pods"));
 }
 
+// Decisions are remembered, and each change of what they rest on ends that with the next request.
+TEST(Authorizer, remembers_until_a_role_or_a_binding_changes) {
+  AuthFixture fixture;
+  const std::string reader =
+      R"({"metadata":{"name":"reader","namespace":"default"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})";
+  const std::string binding =
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"User","name":"jane"}]})";
+  auto expect_remembered = [&](bool may, const char* when) {
+    EXPECT_EQ(fixture.may(kJane, "get", "pods"), may) << when;
+    const size_t entries = fixture.authorizer.remembered().entries;
+    EXPECT_GT(entries, 0u) << when;
+    for (const char* name : {"", "a", "b"}) EXPECT_EQ(fixture.may(kJane, "get", "pods", "default", name), may) << when;
+    EXPECT_EQ(fixture.authorizer.remembered().entries, entries) << when << ": the name is of no importance";
+  };
+  expect_remembered(false, "nothing is bound");
+  fixture.make(kRoleBinding, binding);
+  expect_remembered(false, "the role is missing");
+  EXPECT_NE(fixture.decide(kJane, "get", "pods").reason, "");
+  fixture.make(kRole, reader);
+  expect_remembered(true, "the role is there");
+  MUST(
+      fixture.try_merge(kRole, {"default", "reader"}, R"({"rules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]})"));
+  expect_remembered(false, "the role changed");
+  MUST(fixture.try_merge(kRole, {"default", "reader"}, R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
+  expect_remembered(true, "the role changed back");
+  MUST(fixture.try_merge(kRoleBinding, {"default", "b"}, R"({"subjects":[{"kind":"User","name":"john"}]})"));
+  expect_remembered(false, "the binding is of another user");
+  EXPECT_TRUE(fixture.may(user("john"), "get", "pods"));
+  MUST(fixture.try_merge(kRoleBinding, {"default", "b"}, R"({"subjects":[{"kind":"Group","name":"readers"}]})"));
+  EXPECT_FALSE(fixture.may(user("john"), "get", "pods"));
+  EXPECT_TRUE(fixture.may(user("john", {"readers"}), "get", "pods"));
+  EXPECT_FALSE(fixture.may(user("john"), "get", "pods")) << "in no group again";
+  MUST(fixture.registry().remove(kRole, {"default", "reader"}, {}, {}));
+  EXPECT_FALSE(fixture.may(user("john", {"readers"}), "get", "pods"));
+  fixture.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"all"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"jane"}]})");
+  expect_remembered(true, "bound in the whole cluster");
+  MUST(fixture.registry().remove(kClusterRoleBinding, {"", "all"}, {}, {}));
+  expect_remembered(false, "no longer");
+}
+
+TEST(Authorizer, does_not_remember_what_depends_on_the_name) {
+  AuthFixture fixture;
+  fixture.make(kRole, R"({"metadata":{"name":"one","namespace":"default"},"rules":[
+    {"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["mine"]},
+    {"verbs":["list"],"apiGroups":[""],"resources":["secrets"]}]})");
+  fixture.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"one"},"subjects":[{"kind":"User","name":"jane"}]})");
+  for (int turn = 0; turn < 2; turn++) {
+    EXPECT_TRUE(fixture.may(kJane, "get", "secrets", "default", "mine"));
+    EXPECT_FALSE(fixture.may(kJane, "get", "secrets", "default", "other"));
+    EXPECT_FALSE(fixture.may(kJane, "get", "secrets"));
+    EXPECT_EQ(fixture.authorizer.remembered().entries, turn == 0 ? 0u : 1u);
+    EXPECT_TRUE(fixture.may(kJane, "list", "secrets"));
+  }
+}
+
+TEST(Authorizer, remembers_no_more_than_it_may) {
+  AuthFixture fixture;
+  for (size_t i = 0; i < 3 * kDecisionsRememberedMax; i++) {
+    fixture.may(user("somebody" + std::to_string(i)), "get", "pods", std::string(i % 200, 'n'));
+    ASSERT_LE(fixture.authorizer.remembered().entries, kDecisionsRememberedMax);
+    ASSERT_LE(fixture.authorizer.remembered().bytes, kDecisionBytesRememberedMax);
+  }
+}
+
 TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_namespace) {
   AuthFixture fixture;
   fixture.make(
@@ -138,10 +206,11 @@ TEST(Authorizer, answers_in_microseconds) {
             R"(","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-edit"},"subjects":[{"kind":"Group","name":")" +
             name + R"("}]})");
   }
-  User member = user("m", {"team7", "system:authenticated"});
   constexpr int kRounds = 2000;
+  std::vector<User> members;  // another one for each: nothing is remembered of it
+  for (int i = 0; i < kRounds; ++i) members.push_back(user("m" + std::to_string(i), {"team7", "system:authenticated"}));
   auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(fixture.may(member, "create", "deployments", "default", "", "apps"));
+  for (const User& member : members) EXPECT_TRUE(fixture.may(member, "create", "deployments", "default", "", "apps"));
   auto each = (std::chrono::steady_clock::now() - begin) / kRounds;
   EXPECT_LT(each, std::chrono::microseconds(500)) << "with space for a slow, busy machine and a build without optimisation";
 }
