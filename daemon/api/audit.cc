@@ -21,7 +21,7 @@ void Auditor::write(const auth::AuditRecord& record, auth::AuditStage stage, Wal
 
 std::unique_ptr<auth::AuditRecord> Auditor::record_of(const Call& call, const auth::Attributes& asked, WallTime received) const {
   if (!policy_) return nullptr;
-  auth::AuditDecision decision = policy_->decide(call.user, asked);
+  auth::AuditDecision decision = policy_->decide(*call.user, asked);
   if (decision.level == auth::AuditLevel::none) return nullptr;
   auto out = std::make_unique<auth::AuditRecord>();
   auth::AuditRecord& record = *out;

@@ -44,7 +44,7 @@ struct Call {
   Exchange& exchange;
   HandlerContext& context;
   Route route;
-  User user;
+  UserPtr user;                            // before authentication, somebody without a name
   schema::CatalogPtr catalog;              // as of the time of the request
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;

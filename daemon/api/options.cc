@@ -224,7 +224,7 @@ Result<ListParameters> read_list_parameters(const Call& call, bool watch) {
 Result<registry::Writer> read_writer(Call& call, std::string_view options) {
   const Query& query = call.query();
   registry::Writer writer;
-  writer.user = &call.user;
+  writer.user = call.user.get();
   writer.warnings = &call.warnings;
   if (call.audit) writer.audit = &call.audit->annotations;
   std::vector<Cause> causes;

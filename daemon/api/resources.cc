@@ -143,7 +143,7 @@ Result<void> patch(Call& call) {
 
 registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
   registry::Writer writer;
-  writer.user = &call.user;
+  writer.user = call.user.get();
   writer.warnings = &call.warnings;
   writer.dry_run = parameters.dry_run;
   return writer;

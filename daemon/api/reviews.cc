@@ -132,7 +132,7 @@ User user_of(view::SubjectAccessReviewSpec spec) {
 }
 
 json::object rules_status(const Call& call, std::string_view ns) {
-  auth::Authorizer::Held held = call.context.authorizer->rules_for(call.user, std::string(ns));
+  auth::Authorizer::Held held = call.context.authorizer->rules_for(*call.user, std::string(ns));
   json::array resources, others;
   for (const auth::Rule& rule : held.rules) {
     if (!rule.resources.empty()) {
@@ -156,7 +156,7 @@ Result<json::object> token_status(const Call& call, view::TokenReviewSpec spec) 
   auto verified = call.context.tokens->verify(token, auth::strings_of(spec.audiences().raw()));
   if (!verified)
     return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
-  json::object out{{"authenticated", true}, {"user", auth::user_info(verified->user)}};
+  json::object out{{"authenticated", true}, {"user", auth::user_info(*verified->user)}};
   if (!spec.audiences().empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
   return out;
 }
@@ -164,7 +164,7 @@ Result<json::object> token_status(const Call& call, view::TokenReviewSpec spec) 
 Result<json::object> status_of(const Call& call, const json::value& review) {
   std::string_view kind = call.kind().kind;
   if (kind == "TokenReview") return token_status(call, view::TokenReview(review).spec());
-  if (kind == "SelfSubjectReview") return json::object{{"userInfo", auth::user_info(call.user)}};
+  if (kind == "SelfSubjectReview") return json::object{{"userInfo", auth::user_info(*call.user)}};
   if (kind == "SelfSubjectRulesReview") {
     std::string_view ns = view::SelfSubjectRulesReview(review).spec().namespace_();
     if (ns.empty()) return bad_request("no namespace on request");
@@ -173,7 +173,7 @@ Result<json::object> status_of(const Call& call, const json::value& review) {
   std::vector<Cause> causes = access_review_causes(call.kind(), call.route.ns, review);
   if (!causes.empty()) return invalid(call.kind(), "", std::move(causes));
   view::SubjectAccessReviewSpec spec = view::SubjectAccessReview(review).spec();
-  User user = kind == "SelfSubjectAccessReview" ? call.user : user_of(spec);
+  User user = kind == "SelfSubjectAccessReview" ? *call.user : user_of(spec);
   return access_status(call, user, asked_about(spec));
 }
 

@@ -21,7 +21,7 @@ Result<std::string> read_segment(std::string_view raw) {
 
 // The part after the version: [watch] [namespaces/<ns>] <resource> [<name> [<subresource> [rest]]]
 void read_resource(const std::vector<std::string>& segments, size_t at, Route& route) {
-  auto segment = [&](size_t i) { return i < segments.size() ? segments[i] : std::string(); };
+  auto segment = [&](size_t i) { return i < segments.size() ? std::string_view(segments[i]) : std::string_view(); };
   if (segment(at) == "watch") route.watch_prefix = true, at++;
   // namespaces/<ns>/<resource>; but namespaces/<ns>/status and finalize are subresources of the namespace.
   bool own = segment(at + 2) == "status" || segment(at + 2) == "finalize";
@@ -30,7 +30,7 @@ void read_resource(const std::vector<std::string>& segments, size_t at, Route& r
   route.resource = segment(at);
   route.name = segment(at + 1);
   route.subresource = segment(at + 2);
-  for (size_t i = at + 3; i < segments.size(); i++) route.rest += "/" + segments[i];
+  for (size_t i = at + 3; i < segments.size(); i++) (route.rest += '/') += segments[i];
 }
 
 // The route of the segments, as far as they match.

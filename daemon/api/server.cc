@@ -181,8 +181,8 @@ class Server::State::RequestChain {
       return false;
     }
     call_.user = *std::move(user);
-    call_.exchange.known = !call_.user.anonymous();
-    call_.exchange.user = call_.user.name;
+    call_.exchange.known = !call_.user->anonymous();
+    call_.exchange.user = call_.user->name;
     return true;
   }
 
@@ -192,10 +192,10 @@ class Server::State::RequestChain {
   }
 
   bool impersonate() {
-    auto other = auth::impersonated(impersonation_of(call_.head()), call_.user, server_.authorizer);
+    auto other = auth::impersonated(impersonation_of(call_.head()), *call_.user, server_.authorizer);
     if (!other) return refuse(other.error());
     if (!*other) return true;
-    call_.user = *std::move(*other);
+    call_.user = std::make_shared<const User>(*std::move(*other));
     if (record_) record_->as = call_.user;
     return true;
   }
@@ -204,7 +204,7 @@ class Server::State::RequestChain {
   bool take_seat() {
     bool watches = asked_.verb == "watch";
     if (call_.exchange.is_long && !watches) return true;
-    call_.flow = server_.flow_controller.classify(call_.user, asked_);
+    call_.flow = server_.flow_controller.classify(*call_.user, asked_);
     bool full =
         watches && !call_.flow->exempt && server_.http_server.counts().watches > server_.config.limits.watches - kWatchesKept;
     auto seat = full ? too_many_watches() : server_.flow_controller.enter(*call_.flow, seats_wanted(call_, asked_));
@@ -216,9 +216,9 @@ class Server::State::RequestChain {
   }
 
   bool authorize() {
-    auth::Decision decision = server_.authorizer.authorize(call_.user, asked_);
+    auth::Decision decision = server_.authorizer.authorize(*call_.user, asked_);
     if (record_) record_->allowed = decision.allowed, record_->reason = decision.reason;
-    return decision.allowed || refuse(auth::denial(call_.user, asked_, decision.reason));
+    return decision.allowed || refuse(auth::denial(*call_.user, asked_, decision.reason));
   }
 
   bool expect_body() {
@@ -257,7 +257,8 @@ void Server::State::serve(Exchange& exchange) {
     return place.ok();
   };
   if (exchange.head.path == "*") return;  // OPTIONS *: asks only whether a server responds
-  Call call{exchange, context, {}, {}, context.registry.catalogs().now(), nullptr, {}, {}, audit_id(exchange.head), nullptr};
+  static const UserPtr kNobody = std::make_shared<const User>();
+  Call call{exchange, context, {}, kNobody, context.registry.catalogs().now(), nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
   std::atomic<int>* running = occupies ? nullptr : writes ? &context.writing : &context.reading;
@@ -276,7 +277,7 @@ BodyWait Server::State::wait_for_body(Call& call, int seats) {
     const Head& head = call.head();
     bool size_known = head.content_length && !head.headers.has("Content-Encoding");
     auto place =
-        bodies.take(call.user.name, size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax);
+        bodies.take(call.user->name, size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax);
     if (!place) return place.take_error();
     call.exchange.hold(std::make_shared<flowcontrol::BodyPlaces::Place>(*std::move(place)));  // replaces its seats
     return {};

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "daemon/auth/authentication.h"
 #include "daemon/auth/openssl.h"
 #include "runtime/base/scope.h"
 
@@ -77,13 +78,14 @@ PeerCertificate certificate_of(const SSL* ssl) {
   out.valid = SSL_get_verify_result(ssl) == X509_V_OK;
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   auto names = openssl::name_entries(subject, NID_commonName);
-  if (!names.empty()) out.common_name = names.front();
-  out.organizations = openssl::name_entries(subject, NID_organizationName);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
+  std::string fingerprint;
   if (X509_digest(certificate.get(), EVP_sha256(), digest, &size) == 1)
     for (unsigned i = 0; i < size; ++i)
-      out.fingerprint += "0123456789abcdef"[digest[i] >> 4], out.fingerprint += "0123456789abcdef"[digest[i] & 15];
+      fingerprint += "0123456789abcdef"[digest[i] >> 4], fingerprint += "0123456789abcdef"[digest[i] & 15];
+  out.user = auth::user_of_certificate(names.empty() ? std::string() : names.front(),
+                                       openssl::name_entries(subject, NID_organizationName), fingerprint);
   return out;
 }
 

@@ -21,15 +21,14 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
 #include "runtime/sys/socket.h"
+#include "store/object/user.h"
 
 namespace coracle::api {
 
 // The client's certificate, verified against the cluster's CA.
 struct PeerCertificate {
   bool presented = false, valid = false;
-  std::string common_name;
-  std::vector<std::string> organizations;
-  std::string fingerprint;  // SHA-256, hex
+  UserPtr user;  // whom it names; null if it names nobody
 };
 
 constexpr std::chrono::seconds kWriteStall{30};

@@ -25,8 +25,8 @@ Result<void> may_open(Call& call) {
   auth::Attributes asked = attributes_of(call.route, call.head());
   if (asked.verb == "create" || !call.context.authorizer) return {};
   asked.verb = "create";
-  auth::Decision decision = call.context.authorizer->authorize(call.user, asked);
-  if (!decision.allowed) return auth::denial(call.user, asked, decision.reason);
+  auth::Decision decision = call.context.authorizer->authorize(*call.user, asked);
+  if (!decision.allowed) return auth::denial(*call.user, asked, decision.reason);
   return {};
 }
 

@@ -41,8 +41,7 @@ auth::Credentials credentials_of(const Head& head, const TlsConnection& connecti
   if (out.authorization.empty()) out.authorization = websocket_bearer(head);
   const PeerCertificate& certificate = connection.peer_certificate();
   out.certificate = certificate.presented, out.trusted = certificate.valid;
-  out.common_name = certificate.common_name, out.organizations = certificate.organizations;
-  out.fingerprint = certificate.fingerprint;
+  out.certified = certificate.user;
   return out;
 }
 

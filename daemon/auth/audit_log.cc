@@ -101,7 +101,7 @@ void record_response(AuditRecord& record, json::value body) {
 std::string audit_line(const AuditRecord& record, AuditStage stage, WallTime now) {
   json::object head{{"kind", "Event"},           {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(record.decision.level)},
                     {"auditID", record.id},      {"stage", text_of(stage)},         {"requestURI", record.uri},
-                    {"verb", record.asked.verb}, {"user", user_info(record.user)}};
+                    {"verb", record.asked.verb}, {"user", user_info(*record.user)}};
   if (record.as) head["impersonatedUser"] = user_info(*record.as);
   if (!record.source.empty()) head["sourceIPs"] = json::array{json::string(record.source)};
   if (!record.agent.empty()) head["userAgent"] = record.agent;

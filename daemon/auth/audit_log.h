@@ -74,8 +74,7 @@ struct AuditRecord {
   };
   AuditDecision decision;
   std::string id, uri, source, agent;
-  User user;
-  std::optional<User> as;  // the impersonated user
+  UserPtr user, as;  // as: the impersonated user, or null
   Attributes asked;
   std::string version;  // of the API group
   WallTime received;

@@ -11,7 +11,11 @@ namespace {
 
 constexpr std::string_view kScheme = "bearer";
 
-User anonymous() { return {std::string(kAnonymous), "", {std::string(kUnauthenticated)}, {}}; }
+const UserPtr& anonymous() {
+  static const UserPtr user =
+      std::make_shared<const User>(User{std::string(kAnonymous), "", {std::string(kUnauthenticated)}, {}});
+  return user;
+}
 
 // The token of "Bearer TOKEN"; nullopt for other schemes.
 std::optional<std::string_view> bearer(std::string_view header) {
@@ -48,22 +52,24 @@ std::vector<Attributes> questions(const Impersonation& wanted) {
 
 }  // namespace
 
-Result<User> Authenticator::authenticate(const Credentials& credentials) const {
+UserPtr user_of_certificate(std::string common_name, std::vector<std::string> organizations, std::string_view fingerprint) {
+  if (common_name.empty()) return nullptr;
+  User user{std::move(common_name), "", std::move(organizations), {}};
+  user.groups.emplace_back(kAuthenticated);
+  if (!fingerprint.empty()) user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + std::string(fingerprint)};
+  return std::make_shared<const User>(std::move(user));
+}
+
+Result<UserPtr> Authenticator::authenticate(const Credentials& credentials) const {
   auto token = bearer(credentials.authorization);
-  bool certified = credentials.certificate && credentials.trusted && !credentials.common_name.empty();
-  if (certified) {
-    User user{credentials.common_name, "", credentials.organizations, {}};
-    user.groups.emplace_back(kAuthenticated);
-    if (!credentials.fingerprint.empty())
-      user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + credentials.fingerprint};
-    return user;
-  }
-  if (!token || token->empty()) return credentials.certificate ? Result<User>(unauthorized()) : Result<User>(anonymous());
+  if (credentials.certificate && credentials.trusted && credentials.certified) return credentials.certified;
+  if (!token || token->empty()) return credentials.certificate ? Result<UserPtr>(unauthorized()) : Result<UserPtr>(anonymous());
   auto verified = tokens_.verify(*token, {});
   if (!verified) return unauthorized();
-  User user = std::move(verified->user);
-  if (!user.in(kAuthenticated)) user.groups.emplace_back(kAuthenticated);
-  return user;
+  if (verified->user->in(kAuthenticated)) return std::move(verified->user);
+  User user = *verified->user;
+  user.groups.emplace_back(kAuthenticated);
+  return std::make_shared<const User>(std::move(user));
 }
 
 Result<std::optional<User>> impersonated(const Impersonation& wanted, const User& user, const Authorizer& authorizer) {

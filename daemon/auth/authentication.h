@@ -16,16 +16,18 @@ struct Credentials {
   std::string authorization;  // the header Authorization, or its equivalent for WebSockets
   bool certificate = false;   // the client presented a certificate
   bool trusted = false;       // it is signed by the cluster's CA, for clients
-  std::string common_name;
-  std::vector<std::string> organizations;
-  std::string fingerprint;  // SHA-256 of the certificate, hexadecimal
+  UserPtr certified;          // the user that the certificate names; null if it names none
 };
+
+// The user of a client certificate with this subject; null without a common name. `fingerprint`: SHA-256 of the certificate,
+// hexadecimal; "": unknown.
+UserPtr user_of_certificate(std::string common_name, std::vector<std::string> organizations, std::string_view fingerprint);
 
 class Authenticator {
  public:
   explicit Authenticator(const Tokens& tokens) : tokens_(tokens) {}
   // Without credentials: system:anonymous. Errors: unauthorized for invalid ones.
-  Result<User> authenticate(const Credentials& credentials) const;
+  Result<UserPtr> authenticate(const Credentials& credentials) const;
 
  private:
   const Tokens& tokens_;

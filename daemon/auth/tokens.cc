@@ -151,11 +151,11 @@ Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vecto
   if (known) {
     bool for_us = audiences.empty() || has(audiences, settings_.issuer);
     if (!for_us) return unauthorized("the token is not meant for " + describe(audiences));
-    return Verified{*std::move(known), {settings_.issuer}};
+    return Verified{std::make_shared<const User>(*std::move(known)), {settings_.issuer}};
   }
   FindingPtr finding = TRY(finding_on(token, digest));
-  const auto& wanted = audiences.empty() ? std::vector<std::string>{settings_.issuer} : audiences;
-  Verified out{finding->user, those_in_both(wanted, finding->audiences)};
+  const std::vector<std::string> ours{settings_.issuer}, &wanted = audiences.empty() ? ours : audiences;
+  Verified out{UserPtr(finding, &finding->user), those_in_both(wanted, finding->audiences)};
   if (out.audiences.empty())
     return unauthorized("token audiences " + describe(finding->audiences) + " is invalid for the target audiences " +
                         describe(wanted));

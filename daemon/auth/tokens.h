@@ -34,7 +34,7 @@ class Tokens : public registry::TokenIssuer {
   Result<std::string> issue_lasting(const Object& account, std::string_view secret) const;
 
   struct Verified {
-    User user;
+    UserPtr user;
     std::vector<std::string> audiences;
   };
   // `audiences`: the audiences of the verifier; empty: the API server. Errors: unauthorized, with the reason.

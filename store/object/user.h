@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,5 +19,6 @@ struct User {
   bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
   bool anonymous() const { return name == "system:anonymous"; }
 };
+using UserPtr = std::shared_ptr<const User>;  // one value for all requests of a connection or token
 
 }  // namespace coracle

@@ -93,8 +93,8 @@ TEST(AuditEvent, holds_what_its_level_wants) {
   AuditRecord record;
   record.decision = {AuditLevel::request, 0, true};
   record.id = "id", record.uri = "/api/v1/namespaces/d/pods?x=y", record.source = "192.0.2.7", record.agent = "kubectl";
-  record.user = {"root", "u", {"system:masters"}, {{"scope", {"a"}}}};
-  record.as = User{"jane", "", {"dev"}, {}};
+  record.user = std::make_shared<const User>(User{"root", "u", {"system:masters"}, {{"scope", {"a"}}}});
+  record.as = std::make_shared<const User>(User{"jane", "", {"dev"}, {}});
   record.asked = on("create", "pods", "d"), record.version = "v1";
   record.received = MUST(parse_time("2026-01-01T00:00:00Z"));
   record_request(record, MUST(parse_json(R"({"metadata":{"name":"p","managedFields":[{}]}})")));
@@ -131,6 +131,7 @@ TEST(AuditEvent, holds_bodies_only_where_they_are_wanted) {
         Row{{AuditLevel::request_response, kAtTheEnd | kAtTheStart, false}, "", ""}}) {
     AuditRecord record;
     record.decision = row.decision;
+    record.user = std::make_shared<const User>();
     record.asked = on("create", "pods", "d");
     const json::value request = MUST(parse_json(managed));
     record_request(record, request);
