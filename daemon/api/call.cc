@@ -105,20 +105,32 @@ void compress(Call& call) {
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
-void add_flow_headers(const Call& call, std::vector<Header>& to) {
+// Calls `visit` with name and value of each.
+template <typename F>
+void visit_flow_headers(const Call& call, F&& visit) {
   if (!call.flow || call.flow->schema.empty()) return;
-  to.emplace_back("X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid);
-  to.emplace_back("X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid);
+  visit("X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid);
+  visit("X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid);
 }
 
-// Appends in place, because every response has these headers.
-void add_common_headers(const Call& call, std::vector<Header>& to) {
-  constexpr size_t kCommon = 4, kSome = 2;
-  to.reserve(to.size() + kCommon + kSome);
-  to.emplace_back("Audit-ID", call.audit_id);
-  to.emplace_back("Cache-Control", "no-cache, private");
-  add_flow_headers(call, to);
-  for (Header& warning : warning_headers(call.warnings)) to.push_back(std::move(warning));
+template <typename F>
+void visit_common_headers(const Call& call, F&& visit) {
+  visit("Audit-ID", call.audit_id);
+  visit("Cache-Control", call.cache_control);
+  visit_flow_headers(call, visit);
+  for (const Header& warning : warning_headers(call.warnings)) visit(warning.first, warning.second);
+}
+
+// As lines, without a string for each name and value, because every response has these headers.
+void add_common_lines(const Call& call, std::string& to) {
+  constexpr size_t kUsual = 256;  // bytes
+  to.reserve(to.size() + kUsual);
+  visit_common_headers(
+      call, [&](std::string_view name, std::string_view value) { to.append(name).append(": ").append(value).append("\r\n"); });
+}
+
+auto add_to(std::vector<Header>& headers) {
+  return [&headers](std::string_view name, std::string_view value) { headers.emplace_back(name, value); };
 }
 
 // Records the response as the audit level requires: the object, or at least the Status of a failure.
@@ -139,7 +151,7 @@ void finish_answer(Call& call, int status, std::string_view type) {
   Answer& answer = call.answer();
   answer.status = status;
   answer.content_type = type;
-  add_common_headers(call, answer.headers);
+  add_common_lines(call, answer.lines);
   record_response(call);
   compress(call);
 }
@@ -170,13 +182,13 @@ bool is_plain(const Wanted& wanted) { return wanted.as == As::itself && wanted.e
 
 std::vector<Header> flow_headers(const Call& call) {
   std::vector<Header> out;
-  add_flow_headers(call, out);
+  visit_flow_headers(call, add_to(out));
   return out;
 }
 
 std::vector<Header> common_headers(const Call& call) {
   std::vector<Header> out;
-  add_common_headers(call, out);
+  visit_common_headers(call, add_to(out));
   return out;
 }
 

@@ -51,6 +51,7 @@ struct Call {
   std::optional<flowcontrol::Classified> flow;  // its flow schema and priority level
   std::string audit_id;                         // the header Audit-ID
   auth::AuditRecord* audit = nullptr;           // the audit record; nullptr: not audited
+  std::string_view cache_control = "no-cache, private";
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }

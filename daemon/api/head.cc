@@ -202,7 +202,9 @@ std::vector<std::string_view> Headers::all(std::string_view name) const {
     if (equals_ignore_case(key, name)) found.push_back(value);
   return found;
 }
-bool Headers::has(std::string_view name) const { return !all(name).empty(); }
+bool Headers::has(std::string_view name) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const auto& header) { return equals_ignore_case(header.first, name); });
+}
 
 Result<Query> Query::parse(std::string_view text) {
   Query query;
@@ -228,11 +230,13 @@ std::vector<std::string_view> Query::all(std::string_view name) const {
     if (key == name) found.push_back(value);
   return found;
 }
-bool Query::has(std::string_view name) const { return !all(name).empty(); }
+bool Query::has(std::string_view name) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const auto& pair) { return pair.first == name; });
+}
 bool Query::flag(std::string_view name) const {
-  auto values = all(name);
-  if (values.empty()) return false;
-  return values[0] != "0" && !equals_ignore_case(values[0], "false");
+  if (!has(name)) return false;
+  std::string_view value = get(name);
+  return value != "0" && !equals_ignore_case(value, "false");
 }
 
 Result<Head> parse_request_head(std::string_view bytes) {

@@ -25,6 +25,7 @@ struct Answer {
   int status = 200;
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string lines;  // further headers as they are sent: "Name: value\r\n" for each
   std::string body;
   // Used instead of `body` for long responses: the pieces are written one after the other and never joined. `holds` owns their
   // memory.

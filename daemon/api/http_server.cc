@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -36,11 +37,12 @@ constexpr size_t kDiscardPiece = 256 << 10;
 
 // `stays`: the connection is kept for the next request.
 bool write_answer(TlsConnection& connection, const Head& asked, const Answer& answer, bool stays) {
-  std::vector<std::string_view> whole{answer.body};
-  const std::vector<std::string_view>& pieces = answer.pieces.empty() ? whole : answer.pieces;
+  const std::string_view whole(answer.body);
+  const std::span<const std::string_view> pieces = answer.pieces.empty() ? std::span(&whole, 1) : std::span(answer.pieces);
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();
   std::string head = begin_head(answer.status, answer.headers, !asked.supports_chunked);
+  head.append(answer.lines);
   bool framed = answer.status != 204 && answer.status != 304;  // these have no body. Source: RFC 9110 sections 15.3.5, 15.4.5
   if (framed && !answer.content_type.empty()) head.append("Content-Type: ").append(answer.content_type).append("\r\n");
   if (framed) head.append("Content-Length: ").append(std::to_string(bytes)).append("\r\n");
@@ -455,7 +457,7 @@ void HttpServer::State::call(Exchange& exchange, const Handler& with) const {
     with(exchange);
   } catch (const std::exception& why) {  // out of memory, or a bug: only this request fails
     log_error("api", "a request failed", {{"why", why.what()}, {"path", exchange.head.path}});
-    exchange.answer = {500, "text/plain", {}, "the server could not serve this request; its log says why\n", {}, {}};
+    exchange.answer = {500, "text/plain", {}, {}, "the server could not serve this request; its log says why\n", {}, {}};
     exchange.reusable = false;
   }
 }

@@ -62,6 +62,16 @@ bool asks_for_pretty(const Head& head) {
   return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
 }
 
+// Whether the client wants JSON and says so in the usual ways, or says nothing. These need no parsing.
+bool accepts_plain_json(const Head& head) {
+  auto is_accept = [](const auto& header) { return equals_ignore_case(header.first, "Accept"); };
+  const auto& all = head.headers.items();
+  auto first = std::find_if(all.begin(), all.end(), is_accept);
+  if (first == all.end()) return true;
+  bool is_only = std::find_if(std::next(first), all.end(), is_accept) == all.end();
+  return is_only && (first->second == "application/json" || first->second == "*/*");
+}
+
 }  // namespace
 
 std::string_view MediaType::parameter(std::string_view name) const {
@@ -133,6 +143,11 @@ Result<std::vector<Wanted>> negotiate_all(const Head& head, Offer offer) {
 }
 
 Result<Wanted> negotiate(const Head& head, Offer offer) {
+  if (accepts_plain_json(head)) {
+    Wanted wanted;
+    wanted.pretty = asks_for_pretty(head);
+    return wanted;
+  }
   std::vector<Wanted> all = TRY(negotiate_all(head, offer));
   return std::move(all.front());
 }

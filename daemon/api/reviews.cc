@@ -205,9 +205,8 @@ void answer_openid(Call& call, std::string_view type, const json::value& documen
                   });
   if (!readable)
     return answer_error(call, Error(Code::not_acceptable, "only the following media types are accepted: " + std::string(type)));
+  call.cache_control = "public, max-age=3600";
   set_answer(call, 200, type, to_text(document));
-  for (auto& [name, value] : call.answer().headers)
-    if (name == "Cache-Control") value = "public, max-age=3600";
 }
 
 }  // namespace

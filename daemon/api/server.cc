@@ -53,7 +53,15 @@ PkiNames names_of(const Config& config) {
   return names;
 }
 
+// A quick test: most paths have none of the words that make a request long, and need not be parsed for that.
+bool may_be_long(const Head& head) {
+  static constexpr std::string_view kWords[] = {"watch", "exec", "attach", "portforward", "proxy", "log", "/coracle/", "%"};
+  return head.query.has("watch") ||
+         std::any_of(std::begin(kWords), std::end(kWords), [&](auto word) { return head.path.find(word) != head.path.npos; });
+}
+
 bool is_long(const Head& head) {
+  if (!may_be_long(head)) return false;
   auto route = read_route(head.path);
   if (!route) return false;
   if (route->what != Route::What::resource)
