@@ -12,6 +12,8 @@ import fnmatch
 import json
 import os
 import re
+import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -75,6 +77,19 @@ class Engine(Notes):
     def status(self):
         return next((line.split()[2] for line in self("task", "ls").out.splitlines()[1:] if line.split()[0] == self.name), "none")
 
+    def update(self, name=None, **resources):
+        """The API's Update of a task, which ctr has no command for. Returns the status of the call: "0" is success."""
+        field = lambda number, data: bytes([number << 3 | 2]) + length(len(data)) + data
+        length = lambda n: bytes([n]) if n < 128 else bytes([n & 127 | 128]) + length(n >> 7)
+        linux = field(1, b"types.containerd.io/opencontainers/runtime-spec/1/LinuxResources") + field(2, json.dumps(resources).encode())
+        request = field(1, (name or self.name).encode()) + field(2, linux)
+        ran = subprocess.run(["curl", "-sS", "--max-time", str(COMMAND_SECONDS), "--http2-prior-knowledge", "--unix-socket", self.options.address, "-H", "content-type: application/grpc", "-H", "te: trailers",
+                              "-H", "containerd-namespace: test", "--data-binary", "@-", "-D", "-", "-o", "/dev/null", "http://localhost/containerd.services.tasks.v1.Tasks/Update"],
+                             input=b"\0" + struct.pack(">I", len(request)) + request, capture_output=True)
+        said = ran.stdout.decode(errors="replace") + ran.stderr.decode(errors="replace")
+        self.log.append(f"update {resources}: {said[-600:]!r}")
+        return (re.findall(r"grpc-status: (\d+)", said) or ["no answer"])[0]
+
     def clean_up(self):
         self("task", "rm", "-f", self.name)
         self("container", "rm", self.name)
@@ -133,6 +148,40 @@ def life(p):
     p.see("has ended", p.until(p.status, "STOPPED"), "STOPPED")
     p.see_run("remove", p("task", "rm", p.name))
     p.see("container remove", p("container", "rm", p.name).status, 0)
+
+
+@scenario
+def update(p):
+    if not shutil.which("curl"):
+        p.unexpected.append("curl is missing")
+        return
+    p.box("--memory-limit", "67108864", "--cpu-quota", "20000")
+    pid = next((line.split()[1] for line in p("task", "ls").out.splitlines()[1:] if line.split()[0] == p.name), "0")
+    files = ["memory.limit_in_bytes", "memory.max", "memory.soft_limit_in_bytes", "memory.low", "pids.max", "cpu.cfs_quota_us", "cpu.max", "cpu.shares", "cpu.weight"]
+    limits = lambda: {name: value for name in files for value in [limit_of(pid, name)] if value is not None}
+    before = limits()
+    p.see("limits before", before)
+    p.see("update", p.update(memory={"limit": 50331648, "reservation": 33554432}, cpu={"quota": 30000, "period": 100000, "shares": 512}, pids={"limit": 33}), "0")
+    p.see("limits after", limits())
+    p.see("they have changed", limits() != before, True)
+    p.see("update of one", p.update(pids={"limit": 44}), "0")
+    p.see("changes no other", limits())
+    p.see("a wrong limit", p.update(cpu={"cpus": "1000"}) != "0", True)
+    p.see("no such container", p.update("none", pids={"limit": 44}) != "0", True)
+    p.see("still runs", p.status(), "RUNNING")
+
+
+def limit_of(pid, name):
+    """The file of the process's cgroup, in whichever hierarchy has it; None if it is in none."""
+    controller = name.split(".")[0]
+    with open(f"/proc/{pid}/cgroup") as lines:
+        for line in lines:
+            _, controllers, path = line.strip().split(":", 2)
+            tops = [f"/sys/fs/cgroup/{controller}"] if controller in controllers.split(",") else ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] if not controllers else []
+            for top in tops:
+                if os.path.exists(f"{top}{path}/{name}"):
+                    return open(f"{top}{path}/{name}").read().strip()
+    return None
 
 
 @scenario
