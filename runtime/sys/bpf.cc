@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <map>
+#include <set>
+#include <span>
 
 namespace coracle::sys {
 namespace {
@@ -31,6 +34,39 @@ constexpr uint32_t kAllAccess = BPF_DEVCG_ACC_MKNOD | BPF_DEVCG_ACC_READ | BPF_D
 uint32_t access_bits(const DeviceMatch& rule) {
   return uint32_t(rule.make) * BPF_DEVCG_ACC_MKNOD | uint32_t(rule.read) * BPF_DEVCG_ACC_READ |
          uint32_t(rule.write) * BPF_DEVCG_ACC_WRITE;
+}
+
+// Whether it says the same of each access to a device of one type. Such rules need no look at the access.
+bool is_whole(const DeviceMatch& rule) { return rule.type != 'a' && rule.major && access_bits(rule) == kAllAccess; }
+
+// Instructions for whole rules of one type and one verdict, whose order does not matter. The kernel follows each jump when it
+// checks a program, which takes longer than to load it: the type is compared once, and each major number once.
+std::vector<bpf_insn> match_whole(std::span<const DeviceMatch> rules) {
+  std::map<uint32_t, std::set<uint32_t>> minors;  // by major; none: each
+  std::set<uint32_t> majors;                      // each minor of these
+  for (const DeviceMatch& rule : rules) {
+    if (rule.minor) minors[*rule.major].insert(*rule.minor);
+    else majors.insert(*rule.major);
+  }
+  std::vector<bpf_insn> body;
+  std::vector<size_t> hits;  // jumps to the verdict
+  auto jump = [&](uint8_t kind, uint8_t reg, uint32_t value) {
+    body.push_back(instruction(kind, reg, 0, 0, int32_t(value)));
+    return body.size() - 1;
+  };
+  const size_t other_type = jump(kJumpIfNot, 2, rules[0].type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR);
+  for (uint32_t major : majors) hits.push_back(jump(kJumpIf, 4, major));
+  for (const auto& [major, some] : minors) {
+    const size_t other_major = jump(kJumpIfNot, 4, major);
+    for (uint32_t minor : some) hits.push_back(jump(kJumpIf, 5, minor));
+    body[other_major].off = int16_t(body.size() - other_major - 1);
+  }
+  body.push_back(instruction(BPF_JMP | BPF_JA, 0, 0, 2, 0));
+  for (size_t at : hits) body[at].off = int16_t(body.size() - at - 1);
+  body.push_back(instruction(kMove | BPF_K, 0, 0, 0, rules[0].allow));
+  body.push_back(instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+  body[other_type].off = int16_t(body.size() - other_type - 1);
+  return body;
 }
 
 // Instructions for one rule: they return a verdict, or continue with the next rule while some access is undecided.
@@ -104,10 +140,18 @@ std::vector<uint64_t> device_program(const std::vector<DeviceMatch>& rules) {
       instruction(kLoad, 5, 1, offsetof(bpf_cgroup_dev_ctx, minor), 0),
   };
   bool decides_all = false;
-  for (auto rule = rules.rbegin(); rule != rules.rend() && !decides_all; ++rule) {
-    for (const bpf_insn& step : match(*rule)) program.push_back(step);
+  for (size_t left = rules.size(); left > 0 && !decides_all;) {
+    const DeviceMatch& last = rules[left - 1];
+    size_t first = left;
+    while (first > 0 && is_whole(rules[first - 1]) && rules[first - 1].type == last.type && rules[first - 1].allow == last.allow)
+      --first;
+    const bool has_whole = first < left;
+    if (!has_whole) --first;
+    const auto some = std::span(rules).subspan(first, left - first);
+    for (const bpf_insn& step : has_whole ? match_whole(some) : match(last)) program.push_back(step);
     // Instructions after such a rule are unreachable, and the kernel rejects programs with unreachable code.
-    decides_all = rule->type == 'a' && !rule->major && !rule->minor && rule->read && rule->write && rule->make;
+    decides_all = last.type == 'a' && !last.major && !last.minor && access_bits(last) == kAllAccess;
+    left = first;
   }
   if (!decides_all) {
     program.push_back(instruction(kMove | BPF_K, 0, 0, 0, 0));

@@ -47,6 +47,7 @@ bool run(const std::vector<uint64_t>& program, const Asked& asked) {
       case BPF_JMP32 | BPF_JEQ | BPF_K:
         if (uint32_t(to) == imm) pc += size_t(step.off);
         continue;
+      case BPF_JMP | BPF_JA: pc += size_t(step.off); continue;
       case BPF_JMP | BPF_EXIT: return reg[0];
       default: ADD_FAILURE() << "instruction " << int(step.code) << " at " << pc; return false;
     }
@@ -115,6 +116,12 @@ TEST(DeviceProgram, decides) {
        {rule(false, 'c', 1, 3, "rwm"), all, rule(true, 'b', 8, 0, "r")},
        {'c', kRead, 1, 3},
        true},
+      {"one of several whole ones", {rule(true, 'c', 1, 3, "rwm"), rule(true, 'c', 1, 5, "rwm")}, {'c', kRead, 1, 5}, true},
+      {"… none of them", {rule(true, 'c', 1, 3, "rwm"), rule(true, 'c', 2, 5, "rwm")}, {'c', kRead, 1, 5}, false},
+      {"… but refused by a later one",
+       {rule(true, 'c', 1, 3, "rwm"), rule(true, 'c', 136, {}, "rwm"), rule(false, 'c', 136, 5, "rwm")},
+       {'c', kRead, 136, 5},
+       false},
       {"numbers of 32 bits", {rule(true, 'c', 0xffffffff, 0x80000000, "r")}, {'c', kRead, 0xffffffff, 0x80000000}, true},
   };
   for (const Row& row : rows) {
@@ -128,11 +135,12 @@ TEST(DeviceProgram, means_what_the_rules_mean) {
   auto pick = [&](uint32_t n) { return uint32_t(random() % n); };
   for (int round = 0; round < 3000; ++round) {
     std::vector<DeviceMatch> rules;
-    for (uint32_t i = pick(6); i > 0; --i) {
+    for (uint32_t i = pick(9); i > 0; --i) {
       std::optional<uint32_t> major, minor;
       if (pick(3)) major = pick(3);
       if (pick(3)) minor = pick(3);
-      rules.push_back({pick(2) == 0, "abc"[pick(3)], major, minor, pick(2) == 0, pick(2) == 0, pick(2) == 0});
+      const bool is_whole = pick(2);
+      rules.push_back({pick(3) > 0, "abc"[pick(3)], major, minor, is_whole || pick(2), is_whole || pick(2), is_whole || pick(2)});
     }
     auto program = device_program(rules);
     for (int i = 0; i < 20; ++i) {
@@ -150,7 +158,11 @@ TEST(DeviceProgram, is_accepted_by_the_kernel) {
   std::vector<DeviceMatch> rules;
   for (uint32_t i = 0; i < kDeviceRulesMax; ++i)
     rules.push_back(rule(i % 2, "abc"[i % 3], i, i % 5 ? std::optional(i) : std::nullopt, i % 7 ? "r" : "rwm"));
+  std::vector<DeviceMatch> whole;
+  for (uint32_t i = 0; i < kDeviceRulesMax; ++i)
+    whole.push_back(rule(i < 128, i % 64 < 32 ? 'c' : 'b', i % 7, i % 9 ? std::optional(i) : std::nullopt, "rwm"));
   for (const auto& each : {rules,
+                           whole,
                            {rule(true, 'a', {}, {}, "rwm"), rules[0]},
                            {rules[0], rule(false, 'a', {}, {}, "rwm")},
                            {rule(true, 'a', {}, {}, "")}}) {
