@@ -102,9 +102,8 @@ class JsonPatcher {
 
   Result<void> add(const Pointer& path, json::value value) {
     TRY(check_depth(path, value));
-    if (path.empty()) return root_ = std::move(value), Result<void>();
-    json::value* parent = resolve_pointer(root_, path, path.size() - 1);
-    if (!parent) return missing(path);
+    json::value* parent = path.empty() ? nullptr : resolve_pointer(root_, path, path.size() - 1);
+    if (!parent) return missing(path);  // nothing is added in the document's own place. Source: as for replace
     if (json::object* object = parent->if_object()) return (*object)[path.back()] = std::move(value), Result<void>();
     json::array* array = parent->if_array();
     if (!array) return missing(path);
@@ -137,6 +136,7 @@ class JsonPatcher {
   // Adds a missing member of an object. Source: json-patch v4, which Kubernetes uses; RFC 6902 rejects it.
   Result<void> replace(const Pointer& path, json::value value) {
     TRY(check_depth(path, value));
+    if (path.empty() && !value.is_structured()) return Error(Code::invalid, "the whole document must be an object or a list");
     json::value* found = resolve_pointer(root_, path, path.size());
     json::object* holder = found ? nullptr : object_at(path);
     if (!found && !holder) return missing(path);
@@ -161,7 +161,7 @@ class JsonPatcher {
   }
 
   Result<void> copy(const Pointer& from, const Pointer& path) {
-    json::value* found = resolve_pointer(root_, from, from.size());
+    json::value* found = from.empty() ? nullptr : resolve_pointer(root_, from, from.size());
     if (!found) return missing(from);
     copied_bytes_ += to_text(*found).size();
     if (copied_bytes_ > kJsonPatchCopiedBytesMax) return Error(Code::too_large, "the patch copies more than 3 MiB");

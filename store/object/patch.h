@@ -14,10 +14,11 @@ constexpr size_t kJsonPatchCopiedBytesMax = 3u << 20;  // total that "copy" may 
 // removal shifts. It is half a second of work; ten thousand removals from the front of a list of ten thousand are within it.
 constexpr size_t kJsonPatchWorkMax = 20'000'000;
 
-// RFC 6902 with Kubernetes' extensions: "replace" adds a missing member, "test" reads it as null, and a negative list index
-// counts from the end. Applies all operations; after an error `document` is in an unspecified state. The result is never nested
-// deeper than kJsonDepthMax. Errors: bad_request for a malformed or too deeply nested patch; too_large above the limits; invalid
-// if an operation cannot be applied (missing path, failed test). The text contains the index of the operation.
+// RFC 6902 as Kubernetes takes it: "replace" adds a missing member, "test" reads it as null, a negative list index counts from
+// the end, and only "replace" and "test" may name the whole document. Applies all operations; after an error `document` is in an
+// unspecified state. The result is never nested deeper than kJsonDepthMax. Errors: bad_request for a malformed or too deeply
+// nested patch; too_large above the limits; invalid if an operation cannot be applied (missing path, failed test). The text
+// contains the index of the operation.
 Result<void> apply_json_patch(json::value& document, const json::value& patch);
 
 // null deletes a key, objects are merged, everything else replaces. The result is at most as deep as the deeper input.
