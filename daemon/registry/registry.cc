@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
 
 #include "daemon/registry/heartbeat.h"
@@ -223,22 +222,28 @@ Result<void> check_applied(const schema::KindInfo& info, const json::value& patc
   return decoded ? tell_unknown(info.type(), std::move(decoded->warnings), writer) : Result<void>();
 }
 
-// The old pod with the resources of the containers from `body`.
+void take_field(json::object& object, const json::object& from, std::string_view field) {
+  if (const json::value* value = from.if_contains(field)) object[field] = *value;
+  else object.erase(field);
+}
+
+// The old pod with the resources and resize policies from `body`, and with a list of other containers, which validation refuses.
+// Source: registry/core/pod strategy, dropNonResizeUpdates.
 json::value with_amounts_of(const json::value& body, const json::value& pod) {
   json::value out = pod;
+  take_field(make(out, "spec").get_object(), view::Pod(body).spec().members(), "resources");
   for (auto [path, list] : {std::pair("spec.containers", &view::PodSpec::containers),
                             std::pair("spec.initContainers", &view::PodSpec::init_containers)}) {
-    if ((view::Pod(out).spec().*list)().empty()) continue;
-    std::map<std::string_view, view::Container> wanted;
-    for (view::Container container : (view::Pod(body).spec().*list)()) wanted[container.name()] = container;
-    for (json::value& container : make(out, path).get_array()) {
-      auto named = wanted.find(view::Container(container).name());
-      if (named == wanted.end()) continue;
-      for (std::string_view field : {"resources", "resizePolicy"}) {
-        if (const json::value* value = named->second.members().if_contains(field)) container.get_object()[field] = *value;
-        else container.get_object().erase(field);
-      }
+    auto wanted = (view::Pod(body).spec().*list)(), olds = (view::Pod(pod).spec().*list)();
+    bool same = wanted.size() == olds.size();
+    for (size_t i = 0; same && i < olds.size(); ++i) same = wanted[i].name() == olds[i].name();
+    if (!same) {
+      make(out, path) = get_array(body, path);
+      continue;
     }
+    for (size_t i = 0; i < olds.size(); ++i)
+      for (std::string_view field : {"resources", "resizePolicy"})
+        take_field(make(out, path).get_array()[i].get_object(), wanted[i].members(), field);
   }
   return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of an existing pod: valid transitions of its status; ephemeral containers, which can only be added; and amounts, by
-// /resize. pod_validation.cc checks changes of the main resource. Source: core/v1 API reference, Pod; Kubernetes "Ephemeral
-// Containers", "Resize CPU and Memory Resources assigned to Containers".
+// Changes of an existing pod: valid transitions of its status, and ephemeral containers, which can only be added.
+// pod_validation.cc checks changes of the main resource, pod_resize_validation.cc those of amounts. Source: core/v1 API
+// reference, Pod; Kubernetes "Ephemeral Containers".
 #include <map>
 #include <set>
 

@@ -271,47 +271,6 @@ constexpr std::string_view kMayChange =
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-constexpr std::string_view kResizable[] = {"cpu", "memory"};
-
-// A resize may change amounts but not remove them, and the QoS class stays the same. Source: core validation, ValidatePodResize.
-void check_resize(const json::value& now, const json::value& before, Findings& out) {
-  for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
-    const json::array &containers = get_array(now, list), &olds = get_array(before, list);
-    for (size_t i = 0; i < containers.size() && i < olds.size(); ++i) {
-      for (std::string_view field : {"limits", "requests"}) {
-        std::string path = sub("resources", field);
-        const json::object &amounts = get_object(containers[i], path), &had = get_object(olds[i], path);
-        bool removes =
-            std::ranges::any_of(kResizable, [&](std::string_view name) { return had.contains(name) && !amounts.contains(name); });
-        if (removes)
-          out.forbidden(sub(item(std::string(list), i), path), "resource " + std::string(field) + " cannot be removed");
-      }
-    }
-  }
-  std::string_view was = get_string(before, "status.qosClass");
-  if (was.empty()) was = qos_class(before);
-  if (was != qos_class(now)) out.invalid("spec", was, "Pod QOS Class may not change as a result of resizing");
-}
-
-// Restores the CPU and memory amounts and resize policies, which /resize may change.
-void keep_amounts(json::value& container, const json::value& old) {
-  if (!container.is_object()) return;
-  for (std::string_view field : {"limits", "requests"}) {
-    std::string path = sub("resources", field);
-    json::object amounts = get_object(container, path);
-    for (std::string_view name : kResizable) {
-      const json::value* amount = get_object(old, path).if_contains(name);
-      if (amount) amounts[name] = *amount;
-      else amounts.erase(name);
-    }
-    if (!amounts.empty()) make(container, path) = std::move(amounts);
-    else if (find(container, path)) make(container, "resources").get_object().erase(field);
-  }
-  const json::value* policy = find(old, "resizePolicy");
-  if (policy) container.get_object()["resizePolicy"] = *policy;
-  else container.get_object().erase("resizePolicy");
-}
-
 // Gives `spec` the node affinity of `old`. An affinity that was added for it alone goes.
 void restore_node_affinity(json::object& spec, const json::object& old) {
   const json::value* before = old.if_contains("affinity");
@@ -352,7 +311,6 @@ json::value without_what_may_change(const json::value& now, const json::value& b
       json::value& container = containers->get_array()[i];
       if (const json::value* image = find(olds[i], "image"); image && container.is_object())
         container.get_object()["image"] = *image;
-      if (subresource == "resize") keep_amounts(container, olds[i]);
     }
   }
   return munged;
@@ -428,6 +386,7 @@ std::span<const NamedValidationRule> pod_rules() { return kPodChecks; }
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out) {
   check_pod_annotations_update(now, before, out);
   check_images(now, out);
+  if (subresource == "resize") return check_pod_resize(now, before, out);
   const json::value* spec = find(now, "spec");
   const json::value* old = find(before, "spec");
   if (!spec || !old || !spec->is_object() || !old->is_object() || *spec == *old) return;
@@ -448,15 +407,12 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   check_tolerations_only_grow(*spec, *old, out);
   check_gates_only_go(now, before, out);
   check_pod_subresource(now, before, subresource, out);
-  if (subresource == "resize") check_resize(now, before, out);
   if (!get_array(*old, "schedulingGates").empty()) {
     check_node_selector_grows(*spec, *old, out);
     check_node_affinity_grows(*spec, *old, out);
   }
   std::vector<std::string> changed = differing_fields(without_what_may_change(*spec, *old, subresource), *old);
-  if (!changed.empty() && subresource == "resize")
-    out.forbidden("spec", "only cpu and memory resources are mutable\nchanged: " + join(changed, ", "));
-  else if (!changed.empty()) out.forbidden("spec", std::string(kMayChange) + "\nchanged: " + join(changed, ", "));
+  if (!changed.empty()) out.forbidden("spec", std::string(kMayChange) + "\nchanged: " + join(changed, ", "));
 }
 
 }  // namespace coracle::schema

@@ -24,6 +24,7 @@ void check_pod_annotations_update(const json::value& now, const json::value& bef
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out);
 // Of a pod itself; templates may say what their pods may not.
 void check_images(const json::value& pod, Findings& out);
+void check_pod_resize(const json::value& now, const json::value& before, Findings& out);  // pod_resize_validation.cc
 void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 
 }  // namespace coracle::schema

@@ -256,6 +256,26 @@ TEST_F(KindsTest, amounts_change_by_resize_alone) {
       "spec");
 }
 
+TEST_F(KindsTest, a_resize_changes_amounts_alone_and_those_of_the_pod_too) {
+  const Key key{"default", "p"};
+  fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"resources":{"requests":{"cpu":"3"}},
+      "containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}},{"name":"d","image":"i"}]}})");
+  ObjectPtr resized =
+      MUST(fixture.try_merge(kPod, key, R"({"spec":{"nodeName":"n","resources":{"requests":{"cpu":"4"}}}})", "resize"));
+  EXPECT_EQ(get_string(resized->json(), "spec.resources.requests.cpu"), "4");
+  EXPECT_EQ(get_string(resized->json(), "spec.nodeName"), "");
+  EXPECT_EQ(first_cause(fixture.try_merge(kPod, key, R"({"spec":{"containers":[{"name":"c","image":"i"}]}})", "resize")),
+            "spec.containers");
+  EXPECT_EQ(first_cause(fixture.try_merge(
+                kPod, key, R"({"spec":{"containers":[{"name":"d","image":"i"},{"name":"c","image":"i"}]}})", "resize")),
+            "spec.containers[0].name");
+  json::value patch =
+      MUST(parse_json(R"([{"op":"add","path":"/spec/containers/0/resizePolicy/0/restartPolicy","value":"RestartContainer"}])"));
+  auto policy = fixture.registry().patch(kPod, key, "resize", PatchType::json, patch, false, {});
+  ASSERT_FALSE(policy);
+  EXPECT_NE(policy.error().text().find("only cpu and memory resources are mutable"), std::string::npos) << policy.error().text();
+}
+
 // Appends the JSON pointers of all values within a value.
 void add_pointers(const json::value& value, const std::string& at, std::vector<std::string>& pointers) {
   if (!at.empty()) pointers.push_back(at);
