@@ -44,7 +44,7 @@ TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_l
       kPod,
       R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
     "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}},
-      "matchLabelKeys":["hash","absent","hash"]}]},
+      "matchLabelKeys":["hash","absent","absent"]}]},
     "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{},
       "mismatchLabelKeys":["app"]}}]}}}})");
   const json::value& near =
@@ -55,6 +55,25 @@ TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_l
       get_array(made->json(), "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution").front();
   EXPECT_EQ(to_text(*find(far, "podAffinityTerm.labelSelector")),
             R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]})");
+}
+
+TEST_F(KindsTest, a_label_may_not_be_named_twice) {
+  auto cause_of = [&](const std::string& more) {
+    return first_cause(fixture.try_make(
+        kPod,
+        R"({"metadata":{"name":"p","namespace":"default","labels":{"hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],)" +
+            more + "}}"));
+  };
+  EXPECT_EQ(cause_of(R"("affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone",
+      "labelSelector":{},"matchLabelKeys":["hash","hash"]}]}})"),
+            "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0][1]");
+  EXPECT_EQ(cause_of(R"("topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway",
+      "labelSelector":{},"matchLabelKeys":["hash","hash"]}])"),
+            "spec.topologySpreadConstraints[0][1]");
+  EXPECT_EQ(cause_of(R"("affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone",
+      "labelSelector":{},"mismatchLabelKeys":["hash","hash"]}]}})"),
+            "")
+      << "as in Kubernetes";
 }
 
 TEST_F(KindsTest, a_pods_spreading_counts_those_with_its_own_values_of_the_named_labels) {

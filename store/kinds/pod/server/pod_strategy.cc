@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods: start as Pending with a quality-of-service class; deletion is graceful. Source: Kubernetes "Pod Quality of Service
 // Classes".
-#include <set>
 
 #include "store/kinds/pod/profile_annotation.h"
 #include "store/kinds/strategy.h"
@@ -16,16 +15,16 @@ void forget_status(json::value& object) {
 }
 
 // Merges matchLabelKeys and mismatchLabelKeys of an affinity term or of a spread constraint into its selector, with the pod's
-// present values, so that later readers need not know them. Source: KEP-3633, KEP-3243.
+// present values, so that later readers need not know them. A repeated key of matchLabelKeys is merged twice, and validation then
+// refuses it, as in Kubernetes. Source: KEP-3633, KEP-3243; registry/core/pod strategy, applyLabelKeysToLabelSelector.
 void merge_label_keys(json::value& pod, json::value& term) {
   json::object* object = term.if_object();
   json::value* selector = object ? object->if_contains("labelSelector") : nullptr;
   if (!selector || !selector->is_object()) return;
   for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")}) {
-    std::set<std::string_view> seen;  // repeated keys are skipped
     for (const json::value& key : get_array(term, field)) {
       const json::value* value = key.is_string() ? get_object(pod, "metadata.labels").if_contains(key.get_string()) : nullptr;
-      if (!value || !seen.insert(key.get_string()).second) continue;
+      if (!value) continue;
       json::value& expressions = make(*selector, "matchExpressions");
       if (!expressions.is_array()) expressions.emplace_array();
       expressions.get_array().push_back(json::object{{"key", key}, {"operator", op}, {"values", json::array{*value}}});
