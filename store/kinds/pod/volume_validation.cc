@@ -112,9 +112,9 @@ void check_projected(const json::value& value, const std::string& path, Findings
     }
 }
 
+// A projection without a source is valid and projects nothing.
 void check_projection(const json::value& value, const std::string& path, Findings& out) {
   view::VolumeProjection projection(value);
-  if (value.get_object().empty()) out.required(path, "a projection needs a source");
   if (value.get_object().size() > 1) out.forbidden(path, "may not specify more than 1 volume type per source");
   if (projection.has_secret() && projection.secret().name().empty()) out.required(sub(path, "secret.name"));
   if (projection.has_config_map() && projection.config_map().name().empty()) out.required(sub(path, "configMap.name"));

@@ -996,6 +996,8 @@ const ValidRow kAccepted[] = {
      R"({"spec":{"containers":[{"name":"c","image":"i","envFrom":[{"secretRef":{"name":"a-"}}],"env":[{"name":"E","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['a.b/C']"}}}]}]}})"},
     {"deployments.apps",
      R"({"spec":{"template":{"spec":{"hostNetwork":true,"initContainers":[{"name":"b","image":"i","ports":[{"containerPort":1,"hostPort":2}]}]}}}})"},
+    {"pods", R"({"spec":{"volumes":[{"name":"v","projected":{"sources":[{},{"configMap":{"name":"m"}}]}}]}})"},
+    {"pods", R"({"spec":{"volumes":[{"name":"v","projected":{}},{"name":"w"}]}})"},
 };
 
 TEST(Invalid, what_kubernetes_accepts_is_valid) {
