@@ -223,11 +223,18 @@ void print_ratios(const std::vector<Runtime>& runtimes, const std::vector<Times>
                       median(quotients(times[one].*member, times[other].*member)));
 }
 
+// Which one of `count` is in the place `place` of a round. Each is the first as often as others, and in every other round the
+// order is reversed: on a busy machine, who comes after a slow one is faster.
+size_t turn_of(size_t place, int round, size_t count) {
+  const size_t first = size_t(round + kWarmUp) % count;
+  return (first + (round % 2 ? count - place : place)) % count;
+}
+
 int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   std::vector<Times> times(runtimes.size());
   for (int i = -kWarmUp; i < rounds; ++i)
     for (size_t each = 0; each < runtimes.size(); ++each) {
-      size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();  // the order of runtimes rotates
+      const size_t pass = turn_of(each, i, runtimes.size());
       bench.round(runtimes[pass], i < 0 ? nullptr : &times[pass]);
     }
   std::vector<std::string> ids;
@@ -240,7 +247,7 @@ int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   }
   for (int i = -kWarmUp; i < rounds; ++i)
     for (size_t each = 0; each < runtimes.size(); ++each) {
-      size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();
+      const size_t pass = turn_of(each, i, runtimes.size());
       double took = run(runtimes[pass], {"exec", ids[pass], "/stamp", "0"}, bench.log());
       if (i >= 0) times[pass].exec.push_back(took);
     }
@@ -266,7 +273,7 @@ int time_runs(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   };
   for (int i = -kWarmUp; i < rounds; ++i)
     for (size_t each = 0; each < runtimes.size(); ++each) {
-      const size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();
+      const size_t pass = turn_of(each, i, runtimes.size());
       Runtime cold = runtimes[pass];
       const std::string state = bench.scratch + "/cold";
       cold.command.insert(cold.command.end(), {"--root", state});  // the last one counts
