@@ -178,11 +178,21 @@ struct RolloutFlags : TargetFlags {
   bool watch = true;
 };
 
-Result<Rolling> rolling_of(const Live& live, std::string_view what) {
+Result<Rolling> rolling_of(const Live& live) {
   Rolling rolling = ctl::rolling_of(live.kind->kind.kind);
   if (rolling != Rolling::none) return rolling;
-  return Error(Code::bad_request, live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " +
-                                      std::string(what) + " is not supported");
+  return Error(Code::bad_request, "no status viewer has been implemented for " + std::string(live.kind->kind.kind));
+}
+
+// The same, for `what` ("history", "rollbacker") of its revisions.
+Result<Rolling> rolling_of(const Live& live, const std::string& what) {
+  const Kind& kind = live.kind->kind;
+  Rolling rolling = ctl::rolling_of(kind.kind);
+  if (rolling != Rolling::none) return rolling;
+  std::string group(kind.group), name(kind.kind);
+  return Error(Code::bad_request, "error retrieving " + what + " for " +
+                                      coracle::quoted(name + (group.empty() ? "" : "." + group)) +
+                                      ", no visitor method exists for {" + group + " " + name + "}");
 }
 
 Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rolling rolling) {
@@ -212,7 +222,7 @@ Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
   Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    Rolling rolling = TRY(rolling_of(live, "watching its rollout"));
+    Rolling rolling = TRY(rolling_of(live));
     std::string last;
     auto done = wait_until(*session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       // Another object with the same name is not this rollout.
@@ -244,7 +254,7 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
   Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    Rolling rolling = TRY(rolling_of(live, "showing its history"));
+    Rolling rolling = TRY(rolling_of(live, "history"));
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
     if (flags.revision > 0) std::erase_if(history, [&](const Revision& revision) { return revision.number != flags.revision; });
     if (flags.revision > 0 && history.empty()) return Error(Code::not_found, "unable to find the specified revision");
@@ -256,8 +266,15 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
         print_outcome(flags.output, DryRun::none, revision.holder, kind, "");
       }
     } else if (flags.revision > 0) {
-      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" +
-          align_tabs(template_text(template_of(history.front(), rolling))) + "\n");
+      json::value pod_template = template_of(history.front(), rolling);
+      std::string cause = change_cause_of(history.front());
+      if (rolling == Rolling::deployment && !cause.empty()) {
+        json::value& annotations = make(pod_template, "metadata.annotations");
+        if (!annotations.is_object()) annotations.emplace_object();
+        annotations.get_object()[kChangeCause] = cause;
+      }
+      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" + template_text(pod_template) +
+          "\n");
     } else {
       out(history_text(live, history));
     }
@@ -269,12 +286,18 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
   Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    Rolling rolling = TRY(rolling_of(live, "rolling back"));
+    Rolling rolling = TRY(rolling_of(live, "rollbacker"));
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
     const Revision* target = TRY(revision_to_undo_to(history, flags.revision, rolling, live.name));
     json::value pod_template = template_of(*target, rolling);
+    if (!annotation(live.object, kLastApplied).empty())
+      tell(
+          "Warning: resource " + std::string(live.kind->kind.resource) + "/" + live.name +
+          " was previously managed with 'kubectl apply'. Rolling back will not update the " + std::string(kLastApplied) +
+          " annotation, which may cause unexpected behavior on future 'kubectl apply' operations. Consider using 'kubectl apply' "
+          "with your previous configuration file instead.\n");
     if (flags.dry_run == DryRun::client) {
-      out(message_name(*live.kind, live.name) + " " + align_tabs(template_text(pod_template)) + " (dry run)\n");
+      out(message_name(*live.kind, live.name) + " " + template_text(pod_template) + " (dry run)\n");
       return {};
     }
     if (get_bool(live.object, "spec.paused"))
@@ -285,11 +308,6 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
                  "skipped rollback (current template already matches revision " + count(flags.revision) + ")");
       return {};
     }
-    if (!annotation(live.object, kLastApplied).empty())
-      std::fprintf(stderr,
-                   "Warning: %s/%s was made by apply, whose annotation %s stays as it is: the next apply of that file brings its "
-                   "template back\n",
-                   std::string(live.kind->kind.resource).c_str(), live.name.c_str(), std::string(kLastApplied).c_str());
     Undo undo = undo_to(live.object, *target, rolling);
     json::value object = TRY(send_patch(*session, flags, live, undo.patch, undo.type));
     print_done(flags, live, std::move(object), "rolled back");
@@ -313,7 +331,7 @@ Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
   Targets targets = TRY(rolling_targets(*session, flags));
   std::string now = format_time(system_clock().now());
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    TRY(rolling_of(live, "restarting"));
+    if (ctl::rolling_of(live.kind->kind.kind) == Rolling::none) return refused(live, "restarting is not supported");
     if (get_bool(live.object, "spec.paused")) return refused(live, "can't restart paused deployment (run rollout resume first)");
     const json::value* before = find_keys(live.object, {"spec", "template", "metadata", "annotations", kRestartedAt});
     if (before && *before == json::value(now))
