@@ -76,8 +76,6 @@ bool is_remote_directory(const Remote& remote, const std::string& path) {
 }
 
 Result<void> upload(const Remote& remote, const std::string& from, const std::string& to) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(from, ignored)) return Error(Code::not_found, from + " does not exist");
   auto [directory, name] = split_path(to);
   if (to.ends_with('/') || is_remote_directory(remote, to))
     directory = to, name = split_path(std::filesystem::absolute(from).lexically_normal().string()).second;
@@ -168,8 +166,13 @@ Result<int> run_cp(Commands& commands, const CpFlags& flags) {
     return Error(Code::bad_request, "expected a source and a destination: cp FILE POD:PATH, or cp POD:PATH FILE");
   Place from = TRY(parse_place(flags.args[0])), to;
   to = TRY(parse_place(flags.args[1]));
-  if (from.pod.empty() == to.pod.empty())
+  if (!from.pod.empty() && !to.pod.empty())
+    return Error(Code::bad_request, "one of src or dest must be a local file specification");
+  if (from.pod.empty() && to.pod.empty())
     return Error(Code::bad_request, "one of src or dest must be a remote file specification");
+  std::error_code ignored;
+  if (from.pod.empty() && !std::filesystem::exists(from.path, ignored))
+    return Error(Code::not_found, from.path + " doesn't exist in local filesystem");
   Session* session = TRY(commands.session());
   const Place& there = from.pod.empty() ? to : from;
   std::string ns = there.ns.empty() ? session->ns() : there.ns;

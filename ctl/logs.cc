@@ -123,9 +123,11 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
       return Error(Code::bad_request,
                    "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
                    "logs command\nSee 'coraclectl logs -h' for help and examples");
-    if (flags.args.size() > 1 && flags.container.empty() && flags.args[0].find('/') == std::string::npos &&
-        !schema::catalog().by_name(flags.args[0]))
-      flags.container = flags.args[1], flags.args.resize(1);
+    bool names_container =
+        flags.args.size() > 1 && (flags.args[0].find('/') != std::string::npos || !schema::catalog().by_name(flags.args[0]));
+    if (names_container && !flags.container.empty())
+      return Error(Code::bad_request, "only one of -c or an inline [CONTAINER] arg is allowed");
+    if (names_container) flags.container = flags.args[1], flags.args.resize(1);
     if (flags.all_pods) {
       pods = TRY(pods_of(*session, flags.args));
     } else {
@@ -146,12 +148,8 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     } else if (flags.all_containers) {
       for (const auto& container : containers_of(pod)) streams.push_back({name, container});
     } else {
-      std::string container = default_container(pod);
-      if (get_array(pod, "spec.containers").size() > 1 &&
-          !find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}))
-        std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", container.c_str(),
-                     join(containers_of(pod), ", ").c_str());
-      streams.push_back({name, container});
+      const json::value* container = TRY(choose_container(pod, {}, false));
+      streams.push_back({name, std::string(get_string(*container, "name"))});
     }
   }
   auto prefix_of = [&](const Stream& stream) {

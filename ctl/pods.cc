@@ -66,7 +66,13 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   json::value object = TRY(session.json({.path = session.path(*named.kind, session.ns(), named.name)}));
   if (named.kind->kind == kPod) return object;
   const json::value* selector = find(object, "spec.selector");
-  if (!selector) return Error(Code::bad_request, message_name(*named.kind, named.name) + " selects no pods");
+  if (!selector) {
+    std::string type =
+        "*" + std::string(named.kind->kind.version) + "." + std::string(named.kind->kind.kind);  // Go's, as kubectl
+    std::string why = "selector for " + type + " not implemented";
+    if (named.kind->kind == kService) why = "invalid service '" + named.name + "': Service is defined without a selector";
+    return Error(Code::bad_request, (tells_which ? "cannot get the logs from " : "cannot attach to ") + type + ": " + why);
+  }
   std::string labels = selector_text(*selector);
   std::vector<json::value> found = TRY(awaited_pods(session, labels, patience));
   if (found.empty())

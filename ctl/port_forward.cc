@@ -78,6 +78,7 @@ Result<void> listen(Port port, const std::vector<std::string>& addresses, std::v
     for (const auto& address : numeric) {
       auto fd = sys::listen_tcp(address, port.local);
       if (!fd && word == "localhost" && address == "::1") continue;
+      if (!fd && fd.error().code() == Code::invalid) return Error(Code::invalid, word + " is not a valid IP");
       if (!fd) return fd.take_error().wrap("unable to listen on port " + std::to_string(port.local));
       sys::Endpoint at = sys::local_endpoint(*fd);
       port.local = at.port;  // the same port at all addresses

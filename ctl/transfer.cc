@@ -51,7 +51,7 @@ Result<Place> parse_place(std::string_view text) {
   place.pod = pod;
   if (place.pod.empty() || pod.find('/') != pod.npos || (slash == 0))
     return Error(Code::bad_request, "expected POD:PATH or NAMESPACE/POD:PATH, got " + coracle::quoted(text));
-  if (place.path.empty()) return Error(Code::bad_request, "the path behind " + coracle::quoted(text) + " is missing");
+  if (place.path.empty()) return Error(Code::bad_request, "filepath can not be empty");
   return place;
 }
 

@@ -354,6 +354,23 @@ TEST_F(SelectionTest, words_behind_the_dashes_are_the_programs_or_arguments) {
   EXPECT_EQ(labelled.out, "configmap/one labeled\n") << labelled.err;
 }
 
+TEST_F(SelectionTest, a_second_word_of_logs_is_a_container) {
+  api_.put(
+      "/api/v1/namespaces/default/pods/web",
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default"},"spec":{"containers":[{"name":"c"}]}})");
+  objects_ = api_.objects();
+  expect_refused({"logs", "pod/web", "pod/other"}, "container pod/other is not valid for pod web out of: c");
+  expect_refused({"logs", "web", "c", "-c", "c"}, "only one of -c or an inline [CONTAINER] arg is allowed");
+  expect_refused({"logs", "configmap/one"}, "cannot get the logs from *v1.ConfigMap: selector for *v1.ConfigMap not implemented");
+}
+
+TEST_F(SelectionTest, cp_is_between_here_and_a_pod) {
+  expect_refused({"cp", "web:/a", "default/web:/b"}, "one of src or dest must be a local file specification");
+  expect_refused({"cp", "a", "b"}, "one of src or dest must be a remote file specification");
+  expect_refused({"cp", directory_ + "/none", "web:/b"}, "/none doesn't exist in local filesystem");
+  expect_refused({"cp", directory_, "web:"}, "filepath can not be empty");
+}
+
 TEST_F(SelectionTest, a_watch_is_of_one_object_or_of_a_kind) {
   expect_refused({"get", "configmaps", "one", "two", "-w"}, "watch is only supported on individual resources");
   expect_refused({"get", "configmaps,pods", "--watch-only"}, "you may only specify a single resource type");

@@ -128,7 +128,7 @@ expect "cp: … has its name" "hello" c exec "$pod" -- cat /tmp/a
 check "cp: a file under another name" c cp "default/$pod:/tmp/a" "$T/renamed"
 expect "cp: … and its bytes" "hello" cat "$T/renamed"
 expect_fail "cp: what is not there" 'nosuch' c cp "$pod:/nosuch" "$T/x"
-expect_fail "cp: what is not here" 'does not exist' c cp "$T/none" "$pod:/tmp/x"
+expect_fail "cp: what is not here" "doesn't exist in local filesystem" c cp "$T/none" "$pod:/tmp/x"
 expect_fail "cp: both here" 'one of src or dest must be a remote file specification' c cp "$T/tree/a" "$T/b"
 c exec "$pod" -- rm /bin/tar
 expect_fail "cp: a container without tar" 'has no tar' c cp "$T/tree/a" "$pod:/tmp/y"
