@@ -59,7 +59,7 @@ class ServerSide {
       : session_(session), flags_(flags), document_(document), path_(std::move(path)) {}
 
   Result<json::value> apply() {
-    TRY(send(flags_.manager(), document_.object));
+    TRY(send_document());
     if (flags_.quiet) return std::move(object_);  // to be compared only
     // After client-side apply, another manager owns the fields. Without the migration, a field that the file drops would stay
     // forever.
@@ -82,6 +82,12 @@ class ServerSide {
     tell("Warning: " + what + ". This is non-fatal and will be retried next time you apply. Error: " + error.text() + "\n");
   }
 
+  Result<void> send_document() {
+    auto sent = send(flags_.manager(), document_.object);
+    if (!sent && sent.error().code() == Code::conflict) return Error(Code::conflict, sent.error().text() + kConflictAdvice);
+    return sent;
+  }
+
   Result<void> send(const std::string& manager, const json::value& wanted) {
     Request request{.method = "PATCH",
                     .path = path_ + (flags_.subresource.empty() ? "" : "/" + flags_.subresource),
@@ -89,9 +95,7 @@ class ServerSide {
                     .body = to_text(wanted),
                     .content_type = "application/apply-patch+yaml"};
     if (flags_.force_conflicts) request.query.emplace_back("force", "true");
-    auto sent = session_.json(request);
-    if (!sent && sent.error().code() == Code::conflict) return Error(Code::conflict, sent.error().text() + kConflictAdvice);
-    object_ = TRY(std::move(sent));
+    object_ = TRY(session_.json(request));
     return {};
   }
 

@@ -158,9 +158,15 @@ void add_scale(Commands& commands) {
   Flag max = autoscale.add_option("--max", scaler->scaler.max, "no more pods than this");
   autoscale.add_option("--cpu", scaler->scaler.cpu, "the average to aim at: 70% of the request, or an amount as 500m");
   autoscale.add_option("--memory", scaler->scaler.memory, "the average to aim at: 70% of the request, or an amount as 200Mi");
-  autoscale.add_option("--cpu-percent", scaler->scaler.cpu_percent, "as --cpu in percent");
+  Flag percent = autoscale.add_option("--cpu-percent", scaler->scaler.cpu_percent, "as --cpu in percent");
   autoscale.add_option("--name", scaler->scaler.name, "the autoscaler's name; else that of the object");
-  commands.on(autoscale, [&commands, scaler, max] { return run_autoscale(commands, *scaler, max.count() > 0); });
+  commands.on(autoscale, [&commands, scaler, max, percent] {
+    if (percent.count() > 0)
+      tell(
+          "Flag --cpu-percent has been deprecated, Use --cpu with percentage or resource quantity format (e.g., '70%' for "
+          "utilization or '500m' for milliCPU).\n");
+    return run_autoscale(commands, *scaler, max.count() > 0);
+  });
 }
 
 }  // namespace coracle::ctl

@@ -8,6 +8,7 @@
 #include "ctl/flag_values.h"
 #include "ctl/set_command.h"
 #include "runtime/base/text.h"
+#include "store/schema/decode.h"
 #include "store/schema/merge.h"
 
 namespace coracle::ctl {
@@ -134,6 +135,10 @@ Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vec
     if (!change.resource_version.empty()) make(patch, "metadata.resourceVersion") = change.resource_version;
     bool sends = !flags.local && flags.dry_run != DryRun::client && (!same || !change.resource_version.empty());
     if (sends) changed = TRY(send_patch(*session, flags, live, patch, kStrategicPatch));
+    if (flags.local) {  // with the fields that Go's types always have
+      schema::Decoded decoded = TRY(schema::decode(live.kind->type(), std::move(changed)));
+      changed = std::move(decoded.value);
+    }
     print_done(flags, live, std::move(changed), change.done);
     return {};
   });

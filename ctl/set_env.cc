@@ -324,7 +324,7 @@ Result<int> set_environment(Commands& commands, const EnvFlags& flags) {
       return list_env(*session, flags, live, changed);
     });
   }
-  if (changes.variables.empty() && changes.removed.empty())
+  if (changes.variables.empty() && changes.removed.empty() && flags.from.empty())
     return Error(Code::bad_request, "at least one environment variable must be provided");
   return change_all(commands, flags, objects, {.done = "env updated", .edit = edit, .names_object = true});
 }
