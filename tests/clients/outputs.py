@@ -35,10 +35,8 @@ KNOWN = {
     "version": "kubectl shows another version than the one that was asked for",
     "annotation": "ours leaves the last applied configuration out: it repeats the file, and the values of a Secret",
     "tar": "kubectl returns 0 though the file was not there",
-    "go-type": "a Go type in kubectl's message",
-    "note": "kubectl does not say that a patch was a dry run of the server's",
+    "note": "kubectl does not say that nothing was changed: it was a dry run",
     "hpa": "kubectl tells of the version that it tried next, not that there is one already",
-    "tabs": "kubectl prints the tabs of this text unaligned",
 }
 
 OTHER_CODE = {"sort", "tar"}  # of KNOWN: the exit code is the difference, or a part of it
