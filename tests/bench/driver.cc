@@ -19,6 +19,8 @@
 //   driver stalled KUBECONFIG DAEMON_PID WATCHERS   memory for so many watchers of objects of 200 KB that never read
 //   driver at-once KUBECONFIG CARD MS COUNT RUN   so many creates of a kind at the same time, while the disk takes MS for each
 //                                           write (the file CARD tells slow_card.cc); RUN names the objects
+//   driver request-costs KUBECONFIG TOKEN COUNTS DAEMON_PID FILE COUNT   allocations (COUNTS is of allocations.cc) and system
+//                                           calls (strace writes FILE) of the daemon for one request of each sort
 //   driver kernel-kib                       memory of the kernel itself
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver quiet SECONDS DAEMON_PID PAUSE_PID…   the same without memory, where nothing at all is to be written
@@ -893,6 +895,17 @@ int at_once(const char* kubeconfig, const char* card, int ms, int count, const s
     return pod;
   });
   measure(kConfigMap, [&](const std::string& name) { return object_named("ConfigMap", name, ns); });
+  measure(kCustomResourceDefinition, [&](const std::string& name) {
+    json::value definition = object_named("CustomResourceDefinition", name + ".example.com", "");
+    make(definition, "apiVersion") = "apiextensions.k8s.io/v1";
+    json::object schema{{"openAPIV3Schema", json::object{{"type", "object"}}}};
+    json::object version{{"name", "v1"}, {"served", true}, {"storage", true}, {"schema", std::move(schema)}};
+    make(definition, "spec") = json::object{{"group", "example.com"},
+                                            {"scope", "Namespaced"},
+                                            {"names", json::object{{"plural", name}, {"kind", "Kind-" + name}}},
+                                            {"versions", json::array{std::move(version)}}};
+    return definition;
+  });
   reader.request_stop();
   reader.join();
   reads.print("reads meanwhile");
@@ -900,6 +913,162 @@ int at_once(const char* kubeconfig, const char* card, int ms, int count, const s
   fs::remove(card);
   json::value used = need(first.get(kResourceQuota, {ns, "all"}), "get quota")->json();
   if (get_string(used, "status.used.pods") != std::to_string(count)) die("the quota lost count");
+  return 0;
+}
+
+// ---- what one request costs ----
+
+struct Costs {
+  double calls = 0, bytes = 0;                 // of malloc
+  std::map<std::string, double> system_calls;  // by name
+};
+
+Costs operator/(Costs costs, double by) {
+  costs.calls /= by, costs.bytes /= by;
+  for (auto& [name, number] : costs.system_calls) number /= by;
+  return costs;
+}
+
+Costs operator-(Costs from, const Costs& less) {
+  from.calls -= less.calls, from.bytes -= less.bytes;
+  for (const auto& [name, number] : less.system_calls) from.system_calls[name] -= number;
+  return from;
+}
+
+void print(const char* what, const Costs& costs) {
+  std::string calls;
+  double all = 0;
+  for (const auto& [name, number] : costs.system_calls) {
+    all += number;
+    if (number < 0.05) continue;
+    char text[64];
+    std::snprintf(text, sizeof text, " %s %.1f", name.c_str(), number);
+    calls += text;
+  }
+  std::printf("bench: %-34s %7.1f allocations of %8.0f bytes, %5.1f system calls:%s\n", what, costs.calls, costs.bytes, all,
+              calls.c_str());
+}
+
+// Counts the daemon's allocations and, in a second run, its system calls during `run`.
+class CostCounter {
+ public:
+  CostCounter(const char* counts, std::string daemon, std::string file)
+      : counts_(counts), daemon_(std::move(daemon)), file_(std::move(file)) {}
+
+  template <typename F>
+  Costs of(F&& run) {
+    run();  // what is only paid once
+    const auto before = allocations();
+    run();
+    const auto after = allocations();
+    Costs out{double(after.first - before.first), double(after.second - before.second), {}};
+    const pid_t tracer = trace();
+    run();
+    ::kill(tracer, SIGINT);
+    ::waitpid(tracer, nullptr, 0);
+    out.system_calls = traced();
+    return out;
+  }
+
+ private:
+  std::pair<uint64_t, uint64_t> allocations() const {
+    std::string text = slurp(counts_);
+    uint64_t numbers[2];
+    if (text.size() < sizeof numbers) die("no allocations are counted");
+    std::memcpy(numbers, text.data(), sizeof numbers);
+    return {numbers[0], numbers[1]};
+  }
+  pid_t trace() const {
+    std::string program = "strace";
+    char flag_follow[] = "-f", flag_count[] = "-c", flag_pid[] = "-p", flag_output[] = "-o";
+    std::string pid_text = daemon_, file = file_;
+    char* command[] = {program.data(), flag_follow, flag_count, flag_output, file.data(), flag_pid, pid_text.data(), nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    pid_t pid;
+    if (::posix_spawnp(&pid, command[0], &actions, nullptr, command, environ) != 0) die("strace does not start");
+    posix_spawn_file_actions_destroy(&actions);
+    auto all_traced = [&] {
+      for (const auto& thread : fs::directory_iterator("/proc/" + daemon_ + "/task"))
+        if (slurp(thread.path() / "status").find("\nTracerPid:\t0\n") != std::string::npos) return false;
+      return true;
+    };
+    if (!until(all_traced)) die("strace does not attach");
+    return pid;
+  }
+  // The lines of the summary end with: calls [errors] name.
+  std::map<std::string, double> traced() const {
+    std::map<std::string, double> out;
+    std::istringstream lines(slurp(file_));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      double share, seconds, each, calls;
+      if (!(words >> share >> seconds >> each >> calls)) continue;
+      std::string name, word;
+      while (words >> word) name = word;
+      if (name != "total") out[name] = calls;
+    }
+    return out;
+  }
+  const char* counts_;
+  const std::string daemon_, file_;
+};
+
+int request_costs(const char* kubeconfig, const char* token, const char* counts, const std::string& daemon, const char* file,
+                  int count) {
+  constexpr int kListed = 500, kLists = 10, kWatches = 8;
+  if (make_gated(kubeconfig, kListed)) return 1;
+  auto client = connect(kubeconfig);
+  ServerAccess by_token = need(read_kubeconfig(kubeconfig), "kubeconfig");
+  by_token.token = token;
+  by_token.client_certificate_pem.clear(), by_token.client_key_pem.clear();
+  auto account = need(Remote::make(std::move(by_token)), "client");
+  CostCounter counter(counts, daemon, file);
+  auto get_by = [&](Remote& by) {
+    return counter.of([&] {
+      for (int i = 0; i < count; ++i) (void)need(by.get(kPod, {"default", "gated-0"}), "get");
+    }) / count;
+  };
+  print("GET of 4 KB by certificate", get_by(*client));
+  print("GET of 4 KB by token and role", get_by(*account));
+  print("an item of a LIST of 500", counter.of([&] {
+    for (int i = 0; i < kLists; ++i) (void)need(client->http().send({.path = "/api/v1/namespaces/default/pods"}), "list");
+  }) / (kLists * kListed));
+  int made = 0;
+  print("create of 1 KB", counter.of([&] {
+    for (int i = 0; i < count; ++i) {
+      json::value body = object_named("ConfigMap", "cost-" + std::to_string(made++), "default");
+      make(body, "data") = json::object{{"text", std::string(1000, 'x')}};
+      (void)need(client->create(kConfigMap, body), "create");
+    }
+  }) / count);
+  int turn = 0;
+  auto change = [&] {
+    for (int i = 0; i < count; ++i)
+      (void)need(client->patch(kConfigMap, {"default", "cost-0"}, PatchType::merge,
+                               json::object{{"data", json::object{{"turn", std::to_string(turn++)}}}}),
+                 "patch");
+  };
+  const Costs unwatched = counter.of(change) / count;
+  print("patch of 1 KB", unwatched);
+  std::vector<std::unique_ptr<Counted>> sinks;
+  std::vector<std::unique_ptr<Watch>> watches;
+  const Revision now = need(client->get(kConfigMap, {"default", "cost-0"}), "get")->revision();
+  for (int i = 0; i < kWatches; ++i) {
+    sinks.push_back(std::make_unique<Counted>());
+    watches.push_back(need(client->watch(kConfigMap, {.ns = "default", .after = now}, *sinks.back()), "watch"));
+  }
+  int expected = 0;
+  const Costs watched = counter.of([&] {
+    const int before = sinks[0]->events();
+    change();
+    expected = before + count;
+    if (!until([&] { return std::all_of(sinks.begin(), sinks.end(), [&](auto& sink) { return sink->events() >= expected; }); }))
+      die("events are missing");
+  }) / count;
+  print("an event for each of 8 watches", (watched - unwatched) / kWatches);
+  watches.clear();
   return 0;
 }
 
@@ -984,6 +1153,7 @@ int main(int argc, char** argv) {
   if (verb == "claims-pass" && argc == 8) return claims_pass(argv[2], argv[3], argv[4], number(5), number(6), number(7));
   if (verb == "stalled" && argc == 5) return stalled(argv[2], argv[3], number(4));
   if (verb == "at-once" && argc == 7) return at_once(argv[2], argv[3], number(4), number(5), argv[6]);
+  if (verb == "request-costs" && argc == 8) return request_costs(argv[2], argv[3], argv[4], argv[5], argv[6], number(7));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
   if (verb == "quiet" && argc > 4) return quiet(number(2), argv[3], {argv + 4, argv + argc});
