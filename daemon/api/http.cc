@@ -56,6 +56,7 @@ bool ChunkedAnswer::write(std::span<const std::string_view> pieces) {
   if (bytes == 0) return !connection_.broken();  // an empty chunk would end the body
   char size[24];
   int digits = std::snprintf(size, sizeof size, "%zx\r\n", bytes);
+  connection_.expect(bytes + sizeof size);
   if (chunked_ && !connection_.write({size, size_t(digits)})) return false;
   for (std::string_view piece : pieces)
     if (!connection_.write(piece)) return false;

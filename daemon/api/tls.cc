@@ -10,7 +10,6 @@
 
 #include "daemon/auth/authentication.h"
 #include "daemon/auth/openssl.h"
-#include "runtime/base/scope.h"
 
 namespace coracle::api {
 namespace {
@@ -266,10 +265,9 @@ bool TlsConnection::flush() {
 
 bool TlsConnection::has_record_to_send() const { return out_.size() >= kWriteChunk; }
 
-bool TlsConnection::without_waiting(const std::function<bool()>& write) {
-  waits_ = false;
-  Scope wait_again([this] { waits_ = true; });
-  return write();
+void TlsConnection::expect(size_t bytes) {
+  std::lock_guard lock(write_mutex_);
+  out_.reserve(std::min(out_.size() + bytes, std::max(kWriteChunk, out_.size())));
 }
 
 void TlsConnection::close() {

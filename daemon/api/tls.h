@@ -67,10 +67,18 @@ class TlsConnection {
   // (kWriteStall).
   bool write(std::string_view bytes);
   bool flush();
+  void expect(size_t bytes);        // makes room for so many bytes that are about to be written, up to a whole record
   bool has_record_to_send() const;  // enough is buffered for a flush
   // Runs `write` without blocking: bytes that the peer does not accept at once stay buffered. flush() then returns false although
   // the connection is not broken(), and a later flush continues. Only while no other thread writes.
-  bool without_waiting(const std::function<bool()>& write);
+  template <typename F>
+  bool without_waiting(F&& write) {
+    struct WaitAgain {
+      bool& waits;
+      ~WaitAgain() { waits = true; }
+    } again{waits_ = false};
+    return write();
+  }
   // For peers that may read slowly because a person views the output. Call before several threads write.
   void set_write_timeout(std::chrono::milliseconds timeout) { write_timeout_ = timeout; }
   // `before` is called once, by the next write that must wait for the peer. If it returns false, the write fails and the

@@ -200,7 +200,7 @@ std::optional<engine::Delegate> make_delegate(Call& call, const WatchRequest& re
                                               LeftBehind& left) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
   TlsConnection& connection = call.exchange.connection;
-  auto write = [&connection, &left](const std::function<bool()>& what) {
+  auto write = [&connection, &left](auto&& what) {
     bool written = false;
     try {
       written = connection.without_waiting(what);
