@@ -9,6 +9,7 @@
 import base64, json, time
 import raw_api
 from raw_api import (APPLY_PATCH, JSON, JSON_PATCH, MAPS, MERGE_PATCH, PROTOBUF, STRATEGIC_PATCH, TABLE, YAML, Witness, ask, bar, judge, judge_all, lives)
+from protobuf import envelope, item
 from tap import expect, leave, told
 
 BODY_MAX = 3 << 20
@@ -361,9 +362,7 @@ def heavy_queries():
     costs.timed(expect, "YAML of many short keys", GOOD, "POST", MAPS + "?dryRun=All", "metadata: {name: u}\ndata:\n" + "".join("  k%d: v\n" % i for i in range(200_000)), YAML)
     costs.timed(expect, "YAML of comments", GOOD, "POST", MAPS + "?dryRun=All", "#\n" * 1_500_000 + "metadata: {name: u}\n", YAML)
     costs.timed(expect, "YAML of question marks", GOOD, "POST", MAPS + "?dryRun=All", "? " * 1_500_000, YAML)
-    item = lambda number, raw: bytes([number << 3 | 2]) + varint(len(raw)) + raw
     entry = lambda i: item(11, item(1, b"k%d" % i) + item(2, b"v"))
-    envelope = lambda kind, raw: b"k8s\0" + item(1, item(1, b"v1") + item(2, kind)) + item(2, raw)
     costs.timed(expect, "protobuf of 200,000 labels", GOOD, "POST", MAPS + "?dryRun=All",
                 envelope(b"ConfigMap", item(1, item(1, b"u") + b"".join(entry(i) for i in range(200_000)))), PROTOBUF)
     costs.timed(expect, "protobuf of one field again and again", GOOD, "POST", MAPS + "?dryRun=All", envelope(b"ConfigMap", item(1, item(1, b"u")) * 400_000), PROTOBUF)
@@ -371,14 +370,6 @@ def heavy_queries():
     for _ in range(300):
         deep = item(1, deep)
     costs.timed(expect, "protobuf nested 300 deep", GOOD, "POST", MAPS + "?dryRun=All", envelope(b"ConfigMap", deep), PROTOBUF)
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
 
 
 def main():

@@ -10,7 +10,7 @@
 # With --alone, on a machine with nothing else to do, any wait of 50 ms fails.
 # --full: a gigabyte of objects instead of 60 MB. The settings must allow that.
 import base64, gzip, json, os, resource, socket, ssl, struct, subprocess, threading, time
-import raw_api
+import protobuf, raw_api
 from raw_api import (APPLY_PATCH, JSON, JSON_PATCH, MAPS, MERGE_PATCH, PROTOBUF, STRATEGIC_PATCH, YAML, Witness, ask, bar, connect, judge,
                      judge_all, lives, memory, own_memory, receive, request, send_raw, shared_memory)
 from tap import expect, leave, told
@@ -48,7 +48,7 @@ def attack_bodies():
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join("%s: &%s [%s]\n" % (n, n, ",".join(["*" + p] * 9)) for p, n in zip("abcdefgh", "bcdefghi"))
     expect("a YAML bomb", {400, 413}, post(bomb, YAML))
     expect("several YAML documents", {400}, post("a: 1\n---\nb: 2\n", YAML))
-    envelope = lambda raw: b"k8s\0" + b"\x0a\x0f\x0a\x02v1\x12\x09ConfigMap" + b"\x12" + varint(len(raw)) + raw
+    envelope = lambda raw: protobuf.envelope(b"ConfigMap", raw)
     expect("protobuf without its magic", {400}, post(b"\x0a\x00", PROTOBUF))
     expect("protobuf that is cut short", {400}, post(envelope(b"\x0a\x7fabc"), PROTOBUF))
     expect("protobuf with a length beyond everything", {400}, post(b"k8s\0\x12" + b"\xff" * 9 + b"\x01", PROTOBUF))
@@ -71,14 +71,6 @@ def attack_bodies():
         [{"op": "add", "path": "/data/a", "value": "x" * 100000}] + [{"op": "copy", "from": "/data", "path": "/data/b%d" % i} for i in range(30)]),
         "Content-Type: application/json-patch+json\r\n"))
     expect("options that are no options", {400}, ask("DELETE", MAPS + "/witness", "[]", JSON))
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
 
 
 def attack_heads():
