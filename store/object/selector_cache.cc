@@ -23,9 +23,16 @@ std::shared_ptr<const LabelSelector> SelectorCache::of(const Object& owner) {
     auto at = all.find(owner.key());
     return at == all.end() ? Known{} : at->second;
   });
-  if (known.revision == owner.revision()) return known.selector;
-  auto selector = read_(owner);  // outside the lock: it may be large
-  known = {owner.revision(), selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr};
+  if (known.revision && known.revision == owner.revision()) return known.selector;  // 0: not stored yet
+  const int64_t generation = get_int(owner.json(), "metadata.generation");
+  const bool same_spec = generation && known.generation == generation && known.uid == owner.uid();
+  if (same_spec) {
+    known.revision = owner.revision();
+  } else {
+    auto selector = read_(owner);  // outside the lock: it may be large
+    known = {owner.revision(), owner.uid(), generation,
+             selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr};
+  }
   known_.with([&](auto& all) { all.insert_or_assign(owner.key(), known); });
   return known.selector;
 }

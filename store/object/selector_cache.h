@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SelectorCache: the parsed selectors of owners (Services, ReplicaSets), each parsed once per revision of its owner. For code
-// that matches every pod change with all owners: a selector may have a megabyte, and there may be ten thousand owners.
-// Thread-safe.
+// SelectorCache: the parsed selectors of owners (Services, ReplicaSets), each parsed once per generation of its owner, or once
+// per revision if the owner has no generation: a selector may have a megabyte, there may be ten thousand owners, and every change
+// of a pod is matched with all of them and changes the status of some. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -34,6 +34,8 @@ class SelectorCache {
  private:
   struct Known {
     Revision revision = 0;
+    std::string uid;
+    int64_t generation = 0;  // 0: it has none
     std::shared_ptr<const LabelSelector> selector;
   };
   const Read read_;

@@ -57,6 +57,7 @@ class JobController : public Controller {
       return Outcome{};
     }
     ObjectPtr job = jobs_.get(key);
+    if (!job) selectors_.forget(key);
     if (!job || job_managed_elsewhere(*job)) return Outcome{};
     if (!own_pods_.shown(key, pods_) || !own_status_.shown(key, jobs_)) return Outcome{OwnWrites::kLookAgain};
     TRY(look_at_doubtful(key));
@@ -71,8 +72,7 @@ class JobController : public Controller {
 
  private:
   Result<Outcome> sync(const Object& job) {
-    json::value selector = label_selector_of(job);
-    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, job, &selector, false, {}, kJobTracking));
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, job, selectors_.of(job).get(), false, {}, kJobTracking));
     ObservedJob observed = observe_job(job, pods, still_active(job, pods), still_held(job, pods));
     JobBackOff back_off = back_off_of(observed);
     JobDecision decision = decide_job(

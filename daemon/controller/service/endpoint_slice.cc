@@ -42,12 +42,13 @@ class EndpointSliceController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr service = services_.get(key);
+    if (!service) selectors_.forget(key);
     if (!service || service->deleting()) return Outcome{};
     view::Service view(*service);
     if (view.spec().selector().empty() || view.spec().type() == "ExternalName") return Outcome{};
     if (!own_.shown(key, slices_)) return Outcome{OwnWrites::kLookAgain};
     std::map<std::string, std::vector<Backend>> wanted;
-    std::vector<ObjectPtr> pods = selected_pods(pods_, *service);
+    std::vector<ObjectPtr> pods = selected_pods(pods_, *service, selectors_);
     for (const std::string& family : families(*service))
       wanted[family] = backends(*service, pods, family, [this](std::string_view node) { return zone_of(node); });
     SliceOwner owner{*service, service->name(), kSliceController, is_headless(*service)};

@@ -41,6 +41,7 @@ class EndpointsController : public Controller {
     if (!own_.shown(key, endpoints_)) return Outcome{OwnWrites::kLookAgain};
     ObjectPtr present = endpoints_.get(key);
     if (!service) {
+      selectors_.forget(key);
       bool ours = present && present->label("endpoints.kubernetes.io/managed-by") == "endpoint-controller";
       if (!ours && !(gone && present)) return Outcome{};
       TRY(remove(*present));
@@ -48,7 +49,7 @@ class EndpointsController : public Controller {
     }
     view::Service view(*service);
     if (view.spec().selector().empty() || view.spec().type() == "ExternalName" || service->deleting()) return Outcome{};
-    std::vector<Backend> behind = backends(*service, selected_pods(pods_, *service), families(*service)[0], {});
+    std::vector<Backend> behind = backends(*service, selected_pods(pods_, *service, selectors_), families(*service)[0], {});
     json::value wanted = endpoints_object(*service, behind, present);
     if (present && wanted == present->json()) return Outcome{};
     auto written = present ? client_.update(kEndpoints, wanted) : client_.create(kEndpoints, wanted);

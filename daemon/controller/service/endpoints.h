@@ -93,6 +93,6 @@ void name_services(const Informer& services, SelectorCache& selectors, const Inf
 // start. A machine has few of them, however many pods are pending or finished.
 void index_addressed(Informer& pods);
 // The indexed pods that the service selects.
-std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service);
+std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service, SelectorCache& selectors);
 
 }  // namespace coracle::controller

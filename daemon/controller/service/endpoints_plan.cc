@@ -401,10 +401,11 @@ void index_addressed(Informer& pods) {
   });
 }
 
-std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service) {
-  LabelSelector matcher = LabelSelector::from_map(view::Service(service).spec().selector());
+std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service, SelectorCache& selectors) {
+  auto selector = selectors.of(service);
+  if (!selector) return {};
   std::vector<ObjectPtr> out = pods.by_index(kAddressed, service.ns());
-  std::erase_if(out, [&](const ObjectPtr& pod) { return !matcher.matches(*pod); });
+  std::erase_if(out, [&](const ObjectPtr& pod) { return !selector->matches(*pod); });
   return out;
 }
 

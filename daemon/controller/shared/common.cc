@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/base/text.h"
-#include "store/object/selector.h"
 
 namespace coracle::controller {
 
@@ -96,11 +95,11 @@ Result<void> check_may_adopt(Client& client, const Object& owner) {
 
 }  // namespace
 
-Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner,
-                                     const json::value* selector_json, bool active_only,
-                                     const std::function<bool(const Object&)>& belongs, std::string_view finalizer) {
-  LabelSelector selector = TRY(LabelSelector::from_json(selector_json));
-  auto matches = [&](const Object& object) { return selector.matches(object) && (!belongs || belongs(object)); };
+Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner, const LabelSelector* selector,
+                                     bool active_only, const std::function<bool(const Object&)>& belongs,
+                                     std::string_view finalizer) {
+  if (!selector) return Error(Code::invalid, "the selector of " + owner.name() + " cannot be read");
+  auto matches = [&](const Object& object) { return selector->matches(object) && (!belongs || belongs(object)); };
   std::vector<ObjectPtr> claimed;
   for (ObjectPtr& object : controlled_by(informer, owner)) {
     if (active_only && !pod_active(*object)) continue;
@@ -167,10 +166,13 @@ void set_count(json::object& status, std::string_view name, int64_t count) {
 }
 
 Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status) {
-  json::value body = object.json();
-  json::value& present = make(body, "status");
-  if (present == status) return ObjectPtr();
-  present = std::move(status);
+  const json::object& whole = object.json().get_object();
+  const json::value* present = whole.if_contains("status");
+  if (present ? *present == status : status.is_null()) return ObjectPtr();
+  json::object body;  // without the spec, which a status update does not change and which may have megabytes
+  for (std::string_view name : {"apiVersion", "kind", "metadata"})
+    if (const json::value* value = whole.if_contains(name)) body[name] = *value;
+  body["status"] = std::move(status);
   return client.update(object.kind(), body, {.subresource = "status"}).wrap("write status");
 }
 

@@ -19,6 +19,7 @@
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/conditions.h"
 #include "store/object/finalizers.h"
+#include "store/object/selector.h"
 #include "store/object/share.h"
 #include "store/schema/views.h"
 
@@ -37,9 +38,9 @@ std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
 void index_by_node(Informer& pods);
 
 // The objects that `owner` controls: adopts matching orphans and releases objects that no longer match. `belongs` is a further
-// condition beside the selector. Adopted objects get the `finalizer`, released ones lose it. Source: client-go controller ref
-// manager (semantics).
-Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner, const json::value* selector,
+// condition beside the selector. Adopted objects get the `finalizer`, released ones lose it. Errors: invalid if `selector` is
+// null (the owner's cannot be read); the Client's. Source: client-go controller ref manager (semantics).
+Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner, const LabelSelector* selector,
                                      bool active_only, const std::function<bool(const Object&)>& belongs = {},
                                      std::string_view finalizer = {});
 

@@ -50,10 +50,12 @@ class DaemonSetController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr set = sets_.get(key);
+    if (!set) selectors_.forget(key);
     if (!set || set->deleting()) return Outcome{};  // the garbage collector handles its pods and history
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
-    History history = TRY(keep_history(client_, revisions_, *set, kRevisionLabel));
-    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, view::DaemonSet(*set).spec().selector().pointer(), false));
+    auto selector = selectors_.of(*set);
+    History history = TRY(keep_history(client_, revisions_, *set, selector.get(), kRevisionLabel));
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, selector.get(), false));
     std::string hash(hash_of(*history.revision));
     ObservedDaemonSet observed{.set = set, .hash = hash, .collisions = history.collisions, .nodes = nodes_.list()};
     TRY(unite(*set, history, pods));

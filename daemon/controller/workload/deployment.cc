@@ -45,12 +45,11 @@ class DeploymentController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr deployment = deployments_.get(key);
-    if (!deployment) return Outcome{};
+    if (!deployment) return selectors_.forget(key), Outcome{};
     if (!own_.shown(key, sets_)) return Outcome{OwnWrites::kLookAgain};
-    const json::value* selector = view::Deployment(*deployment).spec().selector().pointer();
     ObservedDeployment observed{deployment, {}, false};
     observed.since = [&](WallTime moment) { return elapsed_.since(deployment->uid(), "progress", moment); };
-    observed.sets = TRY(claim(client_, sets_, *deployment, selector, false));
+    observed.sets = TRY(claim(client_, sets_, *deployment, selectors_.of(*deployment).get(), false));
     observed.old_pods_run = old_pods_run(observed);
     DeploymentPlan plan = plan_deployment(observed, clock_.now());
     for (const DeploymentStep& step : plan.steps) {

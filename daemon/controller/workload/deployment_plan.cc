@@ -134,16 +134,23 @@ class DeploymentPlanner {
 
   // Returns whether the set's size changes.
   bool resize(const ObjectPtr& set, int64_t size) {
-    json::value body = set->json();
-    make(body, "spec.replicas") = size;
-    make(body, "metadata.annotations") = annotations_for(set, false, "");
-    return update(set, std::move(body));
+    return update(set, size, annotations_for(set, false, ""), view::ReplicaSet(*set).spec().min_ready_seconds());
   }
 
-  bool update(const ObjectPtr& set, json::value body) {
-    int64_t from = spec_replicas(*set), to = view::ReplicaSet(body).spec().replicas_or(1);
-    if (body != set->json()) plan_.steps.push_back({DeploymentStep::What::update, set, std::move(body), from, to});
-    return from != to;
+  // Copies the set only if something changes, because it may have megabytes and most plans change nothing.
+  bool update(const ObjectPtr& set, int64_t size, json::object annotations, int64_t min_ready) {
+    const int64_t from = spec_replicas(*set);
+    view::ReplicaSetSpec spec = view::ReplicaSet(*set).spec();
+    const bool same = spec.has_replicas() && from == size && spec.min_ready_seconds() == min_ready &&
+                      view::ReplicaSet(*set).metadata().annotations() == annotations;
+    if (same) return false;
+    json::value body = set->json();
+    make(body, "spec.replicas") = size;
+    make(body, "metadata.annotations") = std::move(annotations);
+    if (min_ready) make(body, "spec.minReadySeconds") = min_ready;
+    else object_at(body, "spec").erase("minReadySeconds");
+    plan_.steps.push_back({DeploymentStep::What::update, set, std::move(body), from, size});
+    return from != size;
   }
 
   std::string new_revision() const {
@@ -191,14 +198,7 @@ class DeploymentPlanner {
   // size changes.
   bool update_new(int64_t size) {
     plan_.revision = new_revision();
-    json::value body = new_->json();
-    make(body, "spec.replicas") = size;
-    make(body, "metadata.annotations") = annotations_for(new_, true, plan_.revision);
-    int64_t min_ready = deployment_.spec().min_ready_seconds();
-    json::object& spec = object_at(body, "spec");
-    if (min_ready) spec["minReadySeconds"] = min_ready;
-    else spec.erase("minReadySeconds");
-    return update(new_, std::move(body));
+    return update(new_, size, annotations_for(new_, true, plan_.revision), deployment_.spec().min_ready_seconds());
   }
 
   // ---- rolling update: scales up within maxSurge, then down within maxUnavailable. True: nothing to do now. ----

@@ -128,8 +128,9 @@ void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, 
   });
 }
 
-Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, std::string_view hash_label) {
-  std::vector<ObjectPtr> present = TRY(claim(client, revisions, set, view_of_set(set).spec().selector().pointer(), false));
+Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, const LabelSelector* selector,
+                             std::string_view hash_label) {
+  std::vector<ObjectPtr> present = TRY(claim(client, revisions, set, selector, false));
   HistoryPlan plan = plan_history(set, present);
   History history{plan.revision, std::move(plan.same), std::move(plan.others), view_of_set(set).status().collision_count()};
   if (history.revision) {

@@ -48,7 +48,8 @@ struct History {
 };
 // Adopts matching orphaned revisions, and creates or renumbers the revision of the set's template. `revisions` must have been
 // passed to watch_history. A name that is taken by another template counts as a collision. Errors: the API's.
-Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, std::string_view hash_label);
+Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, const LabelSelector* selector,
+                             std::string_view hash_label);
 
 // Succeeds for revisions that are already deleted.
 Result<void> remove_revisions(Client& client, const std::vector<ObjectPtr>& revisions);

@@ -67,10 +67,6 @@ void enqueue_owners(const Informer::Change& change, const Kind& kind, const Info
     if (dependent) enqueue_owner(*dependent, kind, owners, enqueue, selectors);
 }
 
-json::value label_selector_of(const Object& owner) {
-  return view::ReplicaSet(owner).spec().selector().raw();  // it has this place in all of the owners' kinds
-}
-
 std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,
                                                        WallTime now) {
   std::optional<std::chrono::nanoseconds> next;

@@ -46,7 +46,6 @@ void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, 
 // Does so for the owners before and after a change of a dependent.
 void enqueue_owners(const Informer::Change& change, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
                     SelectorCache& selectors);
-json::value label_selector_of(const Object& owner);  // spec.selector; null if absent
 
 // The time until the next ready pod becomes available, because no event occurs when minReadySeconds have elapsed. nullopt if
 // there is none.

@@ -153,11 +153,10 @@ class ReplicaSetController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr object = sets_.get(key);
-    if (!object) return Outcome{};
+    if (!object) return selectors_.forget(key), Outcome{};
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
     view::ReplicaSet set(*object);
-    json::value selector = selector_of(*object);
-    std::vector<ObjectPtr> claimed = TRY(claim(client_, pods_, *object, &selector, true));
+    std::vector<ObjectPtr> claimed = TRY(claim(client_, pods_, *object, selectors_.of(*object).get(), true));
     std::vector<ObjectPtr> active = own_.without_removed(key, std::move(claimed));
     Failure failure;
     Result<void> managed;
@@ -173,13 +172,6 @@ class ReplicaSetController : public Controller {
   }
 
  private:
-  // The selector as a LabelSelector, for both kinds.
-  json::value selector_of(const Object& set) const {
-    json::value written = label_selector_of(set);
-    if (flavour_.plain_selector && !written.is_null()) return json::object{{"matchLabels", written}};
-    return written;
-  }
-
   void forget(const Object& set) {
     own_.forget(set.key());
     failed_.forget(set);
@@ -253,10 +245,7 @@ class ReplicaSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
-  SelectorCache selectors_{[this](const Object& set) {
-    const json::value selector = selector_of(set);
-    return read_selector(&selector);
-  }};
+  SelectorCache selectors_{flavour_.plain_selector ? selector_of_service : selector_in_spec};
   Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods that were replaced
 };
 

@@ -49,15 +49,16 @@ class StatefulSetController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr set = sets_.get(key);
-    if (!set) return Outcome{};
+    if (!set) return selectors_.forget(key), Outcome{};
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
-    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, view::StatefulSet(*set).spec().selector().pointer(), false,
+    auto selector = selectors_.of(*set);
+    std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, selector.get(), false,
                                             [&](const Object& pod) { return ordinal_of(*set, pod.name()).has_value(); }));
     if (set->deleting()) {
       TRY(write_status(client_, *set, ending_stateful_set_status(*set, pods, clock_.now())));
       return Outcome{};
     }
-    History history = TRY(keep_history(client_, revisions_, *set, kControllerRevisionHashLabel));
+    History history = TRY(keep_history(client_, revisions_, *set, selector.get(), kControllerRevisionHashLabel));
     ObservedStatefulSet observed = observe(set, history, std::move(pods));
     StatefulSetPlan plan = plan_stateful_set(observed, clock_.now());
     Result<void> done = apply(*set, plan.steps);

@@ -66,7 +66,8 @@ TEST(Backends, are_looked_for_among_the_pods_that_have_an_address) {
   client.settle();
   EXPECT_EQ(pods.size(), 4u);
   EXPECT_EQ(pods.by_index("addressed", "default").size(), 2u);
-  auto found = selected_pods(pods, *service(R"({"selector":{"app":"web"}})"));
+  SelectorCache selectors(selector_of_service);
+  auto found = selected_pods(pods, *service(R"({"selector":{"app":"web"}})"), selectors);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0]->name(), "runs");
 }

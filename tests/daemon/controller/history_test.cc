@@ -111,7 +111,12 @@ struct KeepHistory : testing::Test {
   }
   Result<History> keep(const std::string& image, const std::string& status = "{}") {
     client.settle();
-    return keep_history(client, revisions, *set_with_image(image, "", status), "h");
+    ObjectPtr set = set_with_image(image, "", status);
+    return keep_history_of(*set);
+  }
+  Result<History> keep_history_of(const Object& set) {
+    auto selector = selector_in_spec(set);
+    return keep_history(client, revisions, set, &*selector, "h");
   }
 };
 
@@ -162,7 +167,7 @@ TEST_F(KeepHistory, adopts_an_orphan_that_matches) {
   orphan.get_object()["metadata"].get_object().erase("ownerReferences");
   client.put(kControllerRevision, to_text(orphan));
   start();
-  History history = MUST(keep_history(client, revisions, *set, "h"));
+  History history = MUST(keep_history_of(*set));
   EXPECT_EQ(number_of(*history.revision), 4);
   EXPECT_EQ(history.revision->controller()->uid, set->uid());
   EXPECT_EQ(client.all(kControllerRevision).size(), 1u);

@@ -53,6 +53,28 @@ TEST(ReplicaSetPlan, crowded_nodes_give_first) {
   EXPECT_EQ(plan_replica_set(1, {a1, b1}, {a1, b1, other}).remove[0]->name(), "b1");
 }
 
+// A spec may have megabytes, and each of a set's pods changes the status.
+TEST(UpdateStatus, sends_no_spec_and_nothing_that_is_there) {
+  struct Client : FakeClient {
+    std::vector<json::value> sent;
+    Result<ObjectPtr> update(const Kind& kind, const json::value& body, const UpdateOptions& options) override {
+      sent.push_back(body);
+      return FakeClient::update(kind, body, options);
+    }
+  } client;
+  ObjectPtr set = client.put(kReplicaSet, R"({"metadata":{"name":"web","namespace":"default","labels":{"a":"b"}},
+    "spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}}},"status":{"replicas":2}})");
+  ObjectPtr written = MUST(update_status(client, *set, {{"replicas", 3}}));
+  ASSERT_TRUE(written);
+  EXPECT_EQ(to_text(view::ReplicaSet(*written).status().raw()), R"({"replicas":3})");
+  EXPECT_EQ(view::ReplicaSet(*written).spec().replicas(), 3);
+  EXPECT_EQ(written->label("a"), "b");
+  ASSERT_EQ(client.sent.size(), 1u);
+  EXPECT_FALSE(find(client.sent[0], "spec"));
+  EXPECT_FALSE(MUST(update_status(client, *written, {{"replicas", 3}})));
+  EXPECT_EQ(client.sent.size(), 1u);
+}
+
 TEST(ReplicaSetPlan, creates_no_more_than_a_burst) {
   EXPECT_EQ(plan_replica_set(3, {}, {}).create, 3);
   EXPECT_EQ(plan_replica_set(100000, {}, {}).create, kReplicaSetBurst);

@@ -38,5 +38,29 @@ TEST(SelectorCache, reads_what_an_owner_selects_until_it_changes) {
   EXPECT_EQ(read, 4);
 }
 
+ObjectPtr set(const std::string& uid, int revision, int generation, const std::string& app) {
+  return MUST(Object::make(
+      kReplicaSet,
+      MUST(parse_json(R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"namespace":"d","name":"s","uid":")" + uid +
+                      R"(","resourceVersion":")" + std::to_string(revision) + R"(","generation":)" + std::to_string(generation) +
+                      R"(},"spec":{"selector":{"matchLabels":{"app":")" + app + R"("}}}})"))));
+}
+
+// A set's status changes with each of its pods.
+TEST(SelectorCache, reads_a_selector_once_for_each_generation) {
+  int read = 0;
+  SelectorCache cache([&](const Object& owner) {
+    ++read;
+    return selector_in_spec(owner);
+  });
+  for (int revision = 1; revision <= 100; ++revision)
+    EXPECT_TRUE(cache.of(*set("a", revision, 1, "web"))->matches({{"app", "web"}}));
+  EXPECT_EQ(read, 1);
+  EXPECT_TRUE(cache.of(*set("a", 101, 2, "db"))->matches({{"app", "db"}}));
+  EXPECT_EQ(read, 2);
+  EXPECT_TRUE(cache.of(*set("b", 102, 2, "other"))->matches({{"app", "other"}})) << "another set has its name now";
+  EXPECT_EQ(read, 3);
+}
+
 }  // namespace
 }  // namespace coracle
