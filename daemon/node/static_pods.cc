@@ -3,13 +3,17 @@
 #include "daemon/node/static_pods.h"
 
 #include <set>
+#include <span>
 
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/kinds/meta/metadata.h"
+#include "store/object/status.h"
 #include "store/object/yaml.h"
 #include "store/schema/decode.h"
+#include "store/schema/default.h"
+#include "store/schema/validate.h"
 
 namespace coracle::node {
 
@@ -46,6 +50,97 @@ void place_on(const std::string& node_name, json::value& pod) {
   object_at(pod, "spec")["nodeName"] = node_name;
 }
 
+// No taint evicts a static pod: its mirror would only be created again. Source: kubelet, pkg/kubelet/config/common.go.
+void tolerate_every_eviction(json::value& pod) {
+  json::value& tolerations = make(pod, "spec.tolerations");
+  if (!tolerations.is_array()) tolerations.emplace_array();
+  json::array kept;
+  for (json::value& item : tolerations.get_array()) {
+    view::Toleration toleration(item);
+    bool same = toleration.operator_() == "Exists" && toleration.effect() == "NoExecute" && toleration.key().empty();
+    if (!same) kept.push_back(std::move(item));
+  }
+  kept.push_back({{"operator", "Exists"}, {"effect", "NoExecute"}});
+  tolerations = std::move(kept);
+}
+
+// ---- references to the API, without which a static pod must run ----
+
+struct Reference {
+  const char *field, *resource;
+};
+constexpr Reference kOfVariables[] = {{"valueFrom.secretKeyRef", "secrets"}, {"valueFrom.configMapKeyRef", "configmaps"}};
+constexpr Reference kOfEnvironments[] = {{"secretRef", "secrets"}, {"configMapRef", "configmaps"}};
+constexpr Reference kOfVolumes[] = {{"secret", "secrets"},
+                                    {"configMap", "configmaps"},
+                                    {"persistentVolumeClaim", "persistentvolumeclaims"},
+                                    {"ephemeral", "persistentvolumeclaims (via ephemeral volumes)"},
+                                    {"csi", "csidrivers (via CSI volumes)"},
+                                    {"glusterfs", "endpoints (via glusterFS volumes)"},
+                                    {"azureFile", "secrets (via azureFile volumes)"},
+                                    {"cephfs.secretRef", "secrets"},
+                                    {"cinder.secretRef", "secrets"},
+                                    {"flexVolume.secretRef", "secrets"},
+                                    {"iscsi.secretRef", "secrets"},
+                                    {"rbd.secretRef", "secrets"},
+                                    {"scaleIO.secretRef", "secrets"},
+                                    {"storageos.secretRef", "secrets"}};
+constexpr Reference kOfProjections[] = {{"secret", "secrets"},
+                                        {"configMap", "configmaps"},
+                                        {"serviceAccountToken", "serviceaccounts (via projected volumes)"},
+                                        {"clusterTrustBundle", "clustertrustbundles"},
+                                        {"podCertificate", "podcertificates"}};
+
+Error refused_reference(const std::string& field, const char* resource) {
+  return Error(Code::invalid, field + ": Forbidden: static pods may not reference " + resource);
+}
+
+std::string item_of(std::string_view list, size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; }
+
+// `path` names the items' owner and ends with a dot.
+template <typename Items>
+Result<void> check_items(const Items& items, const std::string& path, std::string_view list,
+                         std::span<const Reference> references) {
+  for (size_t i = 0; i < items.size(); ++i)
+    for (const auto& [field, resource] : references)
+      if (find(items[i].raw(), field)) return refused_reference(path + item_of(list, i) + "." + field, resource);
+  return {};
+}
+
+template <typename Containers>
+Result<void> check_environments(const Containers& containers, std::string_view list) {
+  for (size_t i = 0; i < containers.size(); ++i) {
+    std::string path = "spec." + item_of(list, i) + ".";
+    TRY(check_items(containers[i].env(), path, "env", kOfVariables));
+    TRY(check_items(containers[i].env_from(), path, "envFrom", kOfEnvironments));
+  }
+  return {};
+}
+
+// Source: Kubernetes pkg/api/pod/util.go, HasAPIObjectReference; feature PreventStaticPodAPIReferences.
+Result<void> check_references(view::PodSpec spec) {
+  if (!spec.service_account_name().empty()) return refused_reference("spec.serviceAccountName", "serviceaccounts");
+  if (!spec.image_pull_secrets().empty()) return refused_reference("spec.imagePullSecrets", "secrets");
+  if (!spec.resource_claims().empty()) return refused_reference("spec.resourceClaims", "resourceclaims");
+  TRY(check_environments(spec.init_containers(), "initContainers"));
+  TRY(check_environments(spec.containers(), "containers"));
+  TRY(check_items(spec.volumes(), "spec.", "volumes", kOfVolumes));
+  for (size_t i = 0; i < spec.volumes().size(); ++i)
+    TRY(check_items(spec.volumes()[i].projected().sources(), "spec." + item_of("volumes", i) + ".projected.", "sources",
+                    kOfProjections));
+  return {};
+}
+
+// Completes the pod, and checks it, as the API does for the body of a request.
+Result<void> complete_static_pod(json::value& pod) {
+  tolerate_every_eviction(pod);
+  const schema::KindInfo& info = schema::catalog().of(kPod);
+  schema::apply_defaults(info, pod);
+  std::vector<Cause> causes = schema::validate_create(info, pod);
+  if (!causes.empty()) return invalid(kPod, view::Pod(pod).metadata().name(), std::move(causes));
+  return check_references(view::Pod(pod).spec());
+}
+
 }  // namespace
 
 Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
@@ -73,6 +168,7 @@ Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, con
   json::object& annotations = object_at(pod, "metadata.annotations");
   annotations[kHashAnnotation] = hash;
   annotations[kSourceAnnotation] = "file";
+  TRY(complete_static_pod(pod).wrap(file));
   return Object::make(kPod, std::move(pod));
 }
 
@@ -180,6 +276,7 @@ void StaticPods::read() {
 Result<void> StaticPods::reflect() {
   std::set<std::string> shown;
   std::string node_uid;
+  Result<void> outcome;  // the first error: a mirror that the API refuses does not keep the others from it
   for (const auto& object : pods_.list()) {
     if (object->annotation(kMirrorAnnotation).empty() || view::Pod(*object).spec().node_name() != config_.node_name) continue;
     auto pod = table_.get(std::string(object->annotation(kMirrorAnnotation)));
@@ -198,10 +295,10 @@ Result<void> StaticPods::reflect() {
     if (node_uid.empty())
       if (auto node = client_.get(kNode, {"", config_.node_name})) node_uid = (*node)->uid();
     auto made = client_.create(kPod, mirror_of(*pod->object, node_uid));
-    if (!made && made.error().code() != Code::already_exists)
-      return made.take_error().wrap("make mirror pod " + pod->object->key().text());
+    if (!made && made.error().code() != Code::already_exists && outcome)
+      outcome = made.take_error().wrap("make mirror pod " + pod->object->key().text());
   }
-  return {};
+  return outcome;
 }
 
 bool StaticPods::on_mirror(const Informer::Change& change) {

@@ -29,9 +29,10 @@ inline constexpr std::string_view kHashAnnotation = "kubernetes.io/config.hash";
 inline constexpr std::string_view kSourceAnnotation = "kubernetes.io/config.source";
 inline constexpr std::string_view kSeenAnnotation = "kubernetes.io/config.seen";
 
-// The pod of one manifest as it runs on this node: its name is "<name>-<node>", its uid a hash of its content. It is decoded as
-// the body of a request is. Unknown fields are logged and dropped. Errors: invalid or bad_request, with the file name, and for a
-// value of the wrong type the field.
+// The pod of one manifest as it runs on this node: its name is "<name>-<node>", its uid a hash of its content. It is decoded,
+// completed with defaults and validated as the body of a request is, and may not refer to objects of the API. Unknown fields are
+// logged and dropped. Errors: invalid or bad_request, with the file name and the field. Source: kubelet,
+// pkg/kubelet/config/common.go.
 Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name);
 // The mirror pod for the API.
 json::value mirror_of(const Object& pod, std::string_view node_uid);

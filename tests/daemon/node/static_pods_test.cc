@@ -141,6 +141,83 @@ TEST_F(StaticPodsTest, a_value_of_the_wrong_type_is_refused_with_its_file_and_fi
   }
 }
 
+TEST_F(StaticPodsTest, what_the_api_would_refuse_is_refused_with_its_file_and_field) {
+  struct Wrong {
+    const char *fields, *why;
+  };
+  for (const auto& [fields, why] :
+       {Wrong{"securityContext: {runAsUser: 4294967296}",
+              "spec.securityContext.runAsUser: Invalid value: 4294967296: must be between 0 and 2147483647, inclusive"},
+        Wrong{"securityContext: {runAsGroup: -1}", "spec.securityContext.runAsGroup: Invalid value: -1"},
+        Wrong{"activeDeadlineSeconds: 0", "spec.activeDeadlineSeconds: Invalid value: 0"},
+        Wrong{"restartPolicy: Sometimes", "spec.restartPolicy: Unsupported value: \"Sometimes\""},
+        Wrong{"hostPID: true, shareProcessNamespace: true", "spec.securityContext.shareProcessNamespace: Invalid value: true"},
+        Wrong{"initContainers: [{name: a, image: b}]", "spec.containers[0].name: Duplicate value: \"a\""},
+        Wrong{"ephemeralContainers: [{name: e, image: e}]", "spec.ephemeralContainers: Forbidden: cannot be set on create"},
+        Wrong{"schedulingGates: [{name: a/b}]", "spec.nodeName: Forbidden: cannot be set until all schedulingGates"}}) {
+    auto pod = static_pod(manifest(fields), "/m/db.yaml", "node-1");
+    ASSERT_FALSE(pod) << fields;
+    EXPECT_EQ(pod.error().text().find("/m/db.yaml: "), 0u) << pod.error().text();
+    EXPECT_NE(pod.error().text().find(why), std::string::npos) << pod.error().text();
+  }
+  auto nameless = static_pod("apiVersion: v1\nkind: Pod\nmetadata: {name: A_b}\nspec: {containers: [{name: a, image: b}]}\n",
+                             "/m/x", "node-1");
+  EXPECT_NE(nameless.error().text().find("/m/x: Pod \"A_b-node-1\" is invalid: metadata.name: Invalid value"), std::string::npos);
+}
+
+TEST_F(StaticPodsTest, it_may_not_refer_to_objects_of_the_api) {
+  struct Reference {
+    const char *fields, *why;
+  };
+  for (const auto& [fields, why] :
+       {Reference{"serviceAccountName: x", "spec.serviceAccountName: Forbidden: static pods may not reference serviceaccounts"},
+        Reference{"serviceAccount: x", "spec.serviceAccountName: Forbidden: static pods may not reference serviceaccounts"},
+        Reference{"imagePullSecrets: [{name: x}]", "spec.imagePullSecrets: Forbidden: static pods may not reference secrets"},
+        Reference{"volumes: [{name: a, emptyDir: {}}, {name: v, secret: {secretName: x}}]",
+                  "spec.volumes[1].secret: Forbidden: static pods may not reference secrets"},
+        Reference{"volumes: [{name: v, persistentVolumeClaim: {claimName: x}}]",
+                  "spec.volumes[0].persistentVolumeClaim: Forbidden: static pods may not reference persistentvolumeclaims"},
+        Reference{"volumes: [{name: v, projected: {sources: [{configMap: {name: x}}]}}]",
+                  "spec.volumes[0].projected.sources[0].configMap: Forbidden: static pods may not reference configmaps"},
+        Reference{"initContainers: [{name: b, image: b, env: [{name: A, valueFrom: {secretKeyRef: {name: x, key: k}}}]}]",
+                  "spec.initContainers[0].env[0].valueFrom.secretKeyRef: Forbidden: static pods may not reference secrets"},
+        Reference{"initContainers: [{name: b, image: b, envFrom: [{configMapRef: {name: x}}]}]",
+                  "spec.initContainers[0].envFrom[0].configMapRef: Forbidden: static pods may not reference configmaps"}}) {
+    auto pod = static_pod(manifest(fields), "/m/db.yaml", "node-1");
+    ASSERT_FALSE(pod) << fields;
+    EXPECT_EQ(pod.error().text(), "/m/db.yaml: " + std::string(why)) << fields;
+  }
+  EXPECT_TRUE(
+      static_pod(manifest("volumes: [{name: a, emptyDir: {}}, {name: h, hostPath: {path: /h}}, {name: d, downwardAPI: {items: "
+                          "[{path: p, fieldRef: {fieldPath: metadata.name}}]}}]"),
+                 "/m/db.yaml", "node-1"));
+}
+
+TEST_F(StaticPodsTest, it_gets_the_defaults_of_a_pod) {
+  std::string text =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {tolerations: [{effect: NoExecute, operator: Exists, "
+      "tolerationSeconds: 5}], containers: [{name: a, image: \"one:1\", resources: {limits: {cpu: 1}}}]}\n";
+  ObjectPtr pod = MUST(static_pod(text, "/m/db.yaml", "node-1"));
+  view::PodSpec spec = view::Pod(*pod).spec();
+  EXPECT_EQ(spec.restart_policy(), "Always");
+  EXPECT_EQ(spec.dns_policy(), "ClusterFirst");
+  EXPECT_EQ(spec.termination_grace_period_seconds(), 30);
+  EXPECT_EQ(spec.containers()[0].image_pull_policy(), "IfNotPresent");
+  EXPECT_EQ(get_string(spec.containers()[0].raw(), "resources.requests.cpu"), "1");
+  EXPECT_EQ(to_text(*find(spec.raw(), "tolerations")), R"([{"operator":"Exists","effect":"NoExecute"}])");
+}
+
+TEST_F(StaticPodsTest, a_mirror_that_the_api_refuses_keeps_no_other_from_it) {
+  write("a.yaml", "a", "one:1");
+  write("b.yaml", "b", "one:1");
+  static_pods_.read();
+  client_.fail(1, Error(Code::forbidden, "the quota is used up"), "create pods");
+  EXPECT_FALSE(static_pods_.reflect());
+  EXPECT_EQ(client_.all(kPod).size(), 1u);
+  EXPECT_TRUE(static_pods_.reflect());
+  EXPECT_EQ(client_.all(kPod).size(), 2u);
+}
+
 TEST_F(StaticPodsTest, values_of_the_right_type_reach_the_pod) {
   ObjectPtr pod = MUST(static_pod(manifest("securityContext: {runAsUser: 1000, fsGroup: 0x10}, activeDeadlineSeconds: 600, "
                                            "terminationGracePeriodSeconds: 30, hostUsers: yes, unknown: 1"),
