@@ -260,8 +260,6 @@ Result<void> Daemon::construct_parts() {
   seams.is_dropped = sys::is_dropped;
   seams.held_back = [this](const Object& pod) { return startup::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, identity_), seams, network_hooks(*network_));
-  network_->on_rules([&agent = *agent_] { agent.look_at_draining(); });
-  network_->on_lost_link([&agent = *agent_](const std::string& sandbox) { agent.look_at_network(sandbox); });
   gate_->on_change([&agent = *agent_](const std::string& ns) { agent.look_at_held(ns); });
   registry_->set_measure(
       kNodeMetrics, [this](const std::string&, const std::string& name, const auto&) { return agent_->metrics().nodes(name); });
@@ -296,7 +294,8 @@ Result<void> Daemon::start(std::stop_token stop) {
   TRY(auth::ensure_default_roles(*registry_).wrap("make the default roles"));
   if (!ends_) make_deciders();
   network_->publish_dns(*client_);
-  network_->start();
+  network_->start({.rules_applied = [&agent = *agent_] { agent.look_at_draining(); },
+                   .lost_link = [&agent = *agent_](const std::string& sandbox) { agent.look_at_network(sandbox); }});
   TRY(agent_->start());
   TRY(informers_->start());
   if (controllers_) controllers_->start();

@@ -101,9 +101,10 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& s
   return std::unique_ptr<Network>(new Network(std::move(state)));
 }
 
-void Network::start() {
+void Network::start(Callbacks callbacks) {
+  state_->tell_lost_link = std::move(callbacks.lost_link);
   state_->server->start();
-  state_->proxy->start();
+  state_->proxy->start(std::move(callbacks.rules_applied));
 }
 
 void Network::stop() {
@@ -153,10 +154,6 @@ bool Network::serves(const std::string& address) const {
   Result<Ipv4> parsed = Ipv4::parse(address);
   return parsed && state_->proxy->serves(*parsed);
 }
-
-void Network::on_rules(std::function<void()> applied) { state_->proxy->on_applied(std::move(applied)); }
-
-void Network::on_lost_link(std::function<void(const std::string& sandbox)> lost) { state_->tell_lost_link = std::move(lost); }
 
 void Network::publish_dns(Client& client) {
   Result<void> made = ensure_dns_service(client, state_->dns);

@@ -41,7 +41,14 @@ class Network {
   static Result<std::unique_ptr<Network>> open(const Config& config, Informer& services, Informer& endpoint_slices,
                                                Informer& pods, EventSink* events = nullptr);
   ~Network();
-  void start();  // starts the threads
+
+  // Whom the network informs. Both are called on the thread "network" and must be fast; an empty one is left out.
+  struct Callbacks {
+    std::function<void()> rules_applied;  // the answers of serves() may have changed
+    // The sandbox's interface is gone although it was not detached. attach() then gives the sandbox the same address.
+    std::function<void(const std::string& sandbox)> lost_link;
+  };
+  void start(Callbacks callbacks = {});  // starts the threads
   void stop();
 
   // Gives a sandbox's namespace its interface and addresses (IPv4 first; at present exactly one). Idempotent: returns the
@@ -55,15 +62,9 @@ class Network {
   Result<void> detach(const std::string& sandbox);                       // succeeds if it is not attached
   std::vector<std::string> addresses(const std::string& sandbox) const;  // empty if it is not attached
 
-  // serves: whether the Service rules that are applied, or are about to be, send new connections to the address as a ready
-  // endpoint. Does not block. on_rules: sets a callback, before start, for the times when that may have changed. It is called on
-  // the thread "network" and must be fast.
+  // Whether the Service rules that are applied, or are about to be, send new connections to the address as a ready
+  // endpoint. Does not block.
   bool serves(const std::string& address) const;
-  void on_rules(std::function<void()> applied);
-
-  // Sets a callback, before start, for a sandbox whose interface is gone although it was not detached. It is called on the thread
-  // "network" and must be fast. attach() then gives the sandbox the same address.
-  void on_lost_link(std::function<void(const std::string& sandbox)> lost);
 
   // Creates the Service kube-dns in kube-system when that namespace exists. Failures are only logged: pods do not need the
   // Service, because resolv.conf contains the address.

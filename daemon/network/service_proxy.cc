@@ -127,7 +127,8 @@ Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig conf
   return proxy;
 }
 
-void ServiceProxy::start() {
+void ServiceProxy::start(std::function<void()> applied) {
+  state_->tell_applied = std::move(applied);
   state_->thread = start_thread("network", [this](std::stop_token stop) { state_->run(stop); });
 }
 
@@ -137,8 +138,6 @@ void ServiceProxy::stop() {
   sys::signal_eventfd(state_->wake);
   state_->thread.join();
 }
-
-void ServiceProxy::on_applied(std::function<void()> applied) { state_->tell_applied = std::move(applied); }
 
 bool ServiceProxy::serves(Ipv4 address) const {
   bool by_rules = state_->served.with([&](const std::set<Ipv4>& served) { return served.contains(address); });

@@ -46,10 +46,8 @@ class ServiceProxy {
   // Adds its handlers to the informers, which must not have started and must outlive it.
   static Result<std::unique_ptr<ServiceProxy>> open(ServiceProxyConfig config, Informer& services, Informer& slices);
   ~ServiceProxy();
-  void start();
+  void start(std::function<void()> applied = {});  // `applied`: called on the thread after rules were applied; must be fast
   void stop();
-  // Sets a callback, before start. It is called on the thread after rules were applied and must be fast.
-  void on_applied(std::function<void()> applied);
   bool serves(Ipv4 address) const;  // as a ready endpoint, by the applied rules or by those about to be applied
   void wake();                      // something has changed; does not block
   // Blocks until the rules reflect the state at the time of this call.

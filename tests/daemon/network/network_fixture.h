@@ -177,8 +177,9 @@ class NetworkFixture : public ::testing::Test {
     slices = std::make_unique<Informer>(client, kEndpointSlice);
     pods = std::make_unique<Informer>(client, kPod);
     network = MUST(Network::open(config, *services, *slices, *pods, &events));
-    network->on_lost_link([this](const std::string& sandbox) { lost_links.with([&](auto& lost) { lost.push_back(sandbox); }); });
-    network->start();
+    network->start({.rules_applied = {}, .lost_link = [this](const std::string& sandbox) {
+                      lost_links.with([&](auto& lost) { lost.push_back(sandbox); });
+                    }});
     for (Informer* informer : {services.get(), slices.get(), pods.get()}) MUST(informer->start());
     applied();
   }
