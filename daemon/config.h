@@ -10,6 +10,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/result.h"
+#include "store/kinds/default_ranges.h"
 
 namespace coracle {
 
@@ -44,11 +45,12 @@ struct Config {
   std::string cgroup_root;                                           // cgroupRoot: "" = the detected one
 
   // The cluster.
-  std::string pod_cidr = "10.244.0.0/24";                    // podCIDR: the first address is the gateway
-  std::string service_cidr = "10.96.0.0/16";                 // serviceCIDR
-  std::string cluster_dns = "10.96.0.10";                    // clusterDNS: inside serviceCIDR
-  std::string cluster_domain = "cluster.local";              // clusterDomain
-  uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
+  std::string pod_cidr = kinds::kDefaultPodCidr;            // podCIDR: the first address is the gateway
+  std::string service_cidr = kinds::kDefaultServiceCidr;    // serviceCIDR
+  std::string cluster_dns = kinds::kDefaultDnsAddress;      // clusterDNS: inside serviceCIDR
+  std::string cluster_domain = "cluster.local";             // clusterDomain
+  uint16_t node_port_first = kinds::kDefaultNodePortFirst;  // nodePortRange: "30000-32767"
+  uint16_t node_port_last = kinds::kDefaultNodePortLast;
   int node_monitor_grace = 50;  // nodeMonitorGracePeriod: seconds until a remote node without heartbeats is not ready
   int max_pods = 110;           // maxPods
   // Shutdown of the machine: the total time for the termination of all pods, and the part of it that is reserved for pods of the

@@ -19,13 +19,14 @@
 #include "daemon/network/proxy.h"
 #include "runtime/base/fd.h"
 #include "store/client/client.h"
+#include "store/kinds/default_ranges.h"
 
 namespace coracle::network {
 
 struct Config {
-  std::string pod_cidr = "10.244.0.0/24";  // at most 253 pods; the first address is the gateway
-  std::string service_cidr = "10.96.0.0/16";
-  std::string dns_address = "10.96.0.10";  // in service_cidr
+  std::string pod_cidr = kinds::kDefaultPodCidr;  // at most 253 pods; the first address is the gateway
+  std::string service_cidr = kinds::kDefaultServiceCidr;
+  std::string dns_address = kinds::kDefaultDnsAddress;  // in service_cidr
   std::string domain = "cluster.local";
   std::string run_dir = "/run/coracle/network";
   std::string resolv_conf = "/etc/resolv.conf";  // the upstream servers of the DNS server

@@ -13,6 +13,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"
+#include "store/kinds/default_ranges.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
 #include "store/object/user.h"
@@ -20,8 +21,8 @@
 namespace coracle::kinds {
 
 struct Ranges {  // from the configuration
-  std::string service_cidr = "10.96.0.0/16";
-  int node_port_min = 30000, node_port_max = 32767;
+  std::string service_cidr = kDefaultServiceCidr;
+  int node_port_min = kDefaultNodePortFirst, node_port_max = kDefaultNodePortLast;
 };
 
 // What a write has reserved: values of a shared range, names. It is destroyed when the write is committed or has failed, and

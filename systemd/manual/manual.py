@@ -9,6 +9,7 @@
 
 Prints the page. Its language is man(7).
 """
+import os
 import re
 import sys
 
@@ -193,10 +194,18 @@ def coracle_oci(version, path):
 
 # ---- the settings ----
 
+def constants_of(source):
+    return dict(re.findall(r'\*\s?(k\w+) = "([^"]*)"', source))
+
+
 def read_settings(header):
     """What config.h says: ("heading", text), ("text", text) and ("setting", name, default, text), in its order."""
     source = open(header, encoding="utf-8").read()
-    constants = dict(re.findall(r'\*(k\w+) = "([^"]*)"', source))
+    constants = {}
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    for included in re.findall(r'#include "([^"]*)"', source):
+        constants |= constants_of(open(os.path.join(root, included), encoding="utf-8").read())
+    constants |= constants_of(source)
     body = re.search(r"struct Config \{\n(.*?)\n\};", source, re.S)
     if not body:
         raise SystemExit(f"manual.py: {header} has no struct Config")
@@ -251,8 +260,8 @@ def default_and_text(declaration, about, constants):
     if not value:
         return "", about
     value = value.group(1)
-    value = constants.get(value, value).strip('"').split("::")[-1]
-    return value, about
+    name = value.split("::")[-1]
+    return constants.get(name, name.strip('"')), about
 
 
 def coracle_config(version, header, table, example):
