@@ -297,7 +297,10 @@ Result<json::value> parse_body(std::string_view body, Encoding encoding, const s
   if (encoding == Encoding::json) return parse_json_as_go(body, kBodyBytesMax, duplicates, std::move(storage));
   if (trim(without_byte_order_mark(body)).starts_with("{")) {  // usually JSON, or YAML in flow style
     auto value = parse_json(body, duplicates);
-    if (value) return value;
+    if (value) {
+      store_whole_numbers_as_integers(*value);
+      return value;
+    }
   }
   std::vector<std::string> ignored;  // for options, which do not report duplicate keys
   auto documents = parse_yaml(body, nullptr, duplicates ? duplicates : &ignored);

@@ -112,10 +112,19 @@ Result<PatchType> patch_type(std::string_view content_type) {
 
 Result<json::value> read_patch(Call& call, PatchType type, std::vector<std::string>* duplicates) {
   std::string body = TRY(read_text(call));
-  if (type != PatchType::apply) return parse_json_as_go(body, kBodyBytesMax, duplicates);
+  // Strategic and apply patches go through Go's interface{} in Kubernetes, where 1e3 is the integer 1000. Elsewhere JSON is
+  // decoded at once, and an integer field refuses 1e3. Source: apimachinery pkg/runtime/converter.go; sigs.k8s.io/yaml.
+  if (type != PatchType::apply) {
+    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, duplicates));
+    if (type == PatchType::strategic) store_whole_numbers_as_integers(patch);
+    return patch;
+  }
   if (trim(without_byte_order_mark(body)).starts_with("{")) {
     auto value = parse_json(body, duplicates);
-    if (value) return value;
+    if (value) {
+      store_whole_numbers_as_integers(*value);
+      return value;
+    }
   }
   auto documents = parse_yaml(body, nullptr, duplicates);
   if (!documents) return bad_request("error decoding patch: " + documents.error().text());

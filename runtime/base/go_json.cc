@@ -81,4 +81,20 @@ Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, st
   return mended ? std::move(mended) : std::move(value);
 }
 
+std::optional<int64_t> integer_if_whole(double number) {
+  constexpr double kEnd = 9223372036854775808.0;  // 2^63
+  if (!(number >= -kEnd && number < kEnd) || double(int64_t(number)) != number) return std::nullopt;
+  return int64_t(number);
+}
+
+void store_whole_numbers_as_integers(json::value& value) {
+  if (json::object* object = value.if_object()) {
+    for (auto& member : *object) store_whole_numbers_as_integers(member.value());
+  } else if (json::array* items = value.if_array()) {
+    for (json::value& item : *items) store_whole_numbers_as_integers(item);
+  } else if (const double* number = value.if_double()) {
+    if (auto whole = integer_if_whole(*number)) value = *whole;
+  }
+}
+
 }  // namespace coracle

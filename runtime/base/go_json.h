@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as Go's decoder reads it, where that differs from the standard.
+// JSON as Go's decoder reads it, where that differs from the standard, and numbers as Go writes them again.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,5 +17,10 @@ namespace coracle {
 // parse_json; too_large. Source: Go encoding/json, unquote
 Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, std::vector<std::string>* duplicates = nullptr,
                                      json::storage_ptr storage = {});
+
+// The integer for a number without a fraction, 1e3 or 1000.0, that fits into 64 bits.
+std::optional<int64_t> integer_if_whole(double number);
+// Stores such numbers as integers, everywhere in `value`, as Go writes a number that it has read into an interface.
+void store_whole_numbers_as_integers(json::value& value);
 
 }  // namespace coracle

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml_emitter.h"
 
@@ -49,6 +50,7 @@ std::optional<json::value> integer_of(std::string_view text) {
   return json::value(int64_t(-*magnitude));
 }
 
+// Whole numbers become integers, as in Kubernetes, which converts YAML to JSON before it decodes: replicas: 1e3 is 1000.
 std::optional<json::value> float_of(std::string_view text) {
   if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -57,6 +59,7 @@ std::optional<json::value> float_of(std::string_view text) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (auto whole = integer_if_whole(number)) return json::value(*whole);
   return json::value(number);
 }
 

@@ -71,6 +71,36 @@ TEST_F(Writing, yaml_may_stand_in_braces) {
   EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}}").status, 400) << "but not where JSON was said";
 }
 
+// sigs.k8s.io/json decodes JSON into the type at once; YAML, strategic and apply patches go through Go's interface{}, where a
+// number without a fraction is written as an integer.
+TEST_F(Writing, a_whole_number_with_an_exponent_is_an_integer_where_kubernetes_takes_it_for_one) {
+  constexpr const char* kYaml = "Content-Type: application/yaml\r\n";
+  RawAnswer json = client.ask("POST", kLeases, R"({"metadata":{"name":"l"},"spec":{"leaseDurationSeconds":1e1}})");
+  EXPECT_EQ(json.status, 400);
+  EXPECT_NE(message(json).find("spec.leaseDurationSeconds: expected an integer"), std::string::npos) << json.body;
+  RawAnswer yaml = client.ask("POST", kLeases, "metadata: {name: l}\nspec: {leaseDurationSeconds: 1e1}\n", kYaml);
+  EXPECT_EQ(get_int(yaml.json(), "spec.leaseDurationSeconds"), 10) << yaml.body;
+  RawAnswer braces = client.ask("POST", kLeases, R"({"metadata":{"name":"b"},"spec":{"leaseDurationSeconds":10.0}})", kYaml);
+  EXPECT_EQ(get_int(braces.json(), "spec.leaseDurationSeconds"), 10) << braces.body;
+  EXPECT_EQ(client.ask("POST", kLeases, "metadata: {name: h}\nspec: {leaseDurationSeconds: 1.5}\n", kYaml).status, 400);
+
+  std::string lease = std::string(kLeases) + "/l";
+  const std::string twenty = R"({"spec":{"leaseDurationSeconds":2e1}})";
+  EXPECT_EQ(client.ask("PATCH", lease, twenty, kMerge).status, 422);
+  EXPECT_EQ(client
+                .ask("PATCH", lease, R"([{"op":"add","path":"/spec/leaseDurationSeconds","value":2e1}])",
+                     "Content-Type: application/json-patch+json\r\n")
+                .status,
+            422);
+  RawAnswer strategic = client.ask("PATCH", lease, twenty, "Content-Type: application/strategic-merge-patch+json\r\n");
+  EXPECT_EQ(get_int(strategic.json(), "spec.leaseDurationSeconds"), 20) << strategic.body;
+  RawAnswer applied = client.ask(
+      "PATCH", lease + "?fieldManager=me&force=true",
+      R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l"},"spec":{"leaseDurationSeconds":3e1}})",
+      "Content-Type: application/apply-patch+yaml\r\n");
+  EXPECT_EQ(get_int(applied.json(), "spec.leaseDurationSeconds"), 30) << applied.body;
+}
+
 TEST_F(Writing, of_keys_that_stand_twice_the_last_counts) {
   constexpr const char* kYaml = "Content-Type: application/yaml\r\n";
   constexpr const char* kApply = "Content-Type: application/apply-patch+yaml\r\n";
@@ -234,6 +264,13 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   RawAnswer test = json_patch(R"([{"op":"test","path":"/data/x","value":"1"}])");
   EXPECT_EQ(test.status, 422);
   EXPECT_EQ(message(test), "the server rejected our request due to an error in our request");
+  RawAnswer added = json_patch(R"([{"op":"add","path":"","value":{"metadata":{"name":"m"}}}])");
+  EXPECT_EQ(added.status, 422) << "only replace and test may name the whole object";
+  EXPECT_EQ(message(added), "the server rejected our request due to an error in our request");
+  EXPECT_EQ(json_patch(R"([{"op":"replace","path":"","value":{"metadata":{"name":"m"},"data":{"x":"1"}}},
+                           {"op":"test","path":"/data/x","value":"1"}])")
+                .status,
+            200);
   std::string many = "[";
   for (int i = 0; i <= 10000; i++) many += std::string(i ? "," : "") + R"({"op":"test","path":"/kind","value":"ConfigMap"})";
   RawAnswer too_many = json_patch(many + "]");

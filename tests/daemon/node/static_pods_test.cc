@@ -126,7 +126,7 @@ TEST_F(StaticPodsTest, a_value_of_the_wrong_type_is_refused_with_its_file_and_fi
   for (const auto& [fields, field] : {Wrong{"securityContext: {runAsUser: \"1000\"}",
                                             "spec.securityContext.runAsUser: expected an "
                                             "integer, found the string \"1000\""},
-                                      Wrong{"securityContext: {runAsUser: 1e3}", "spec.securityContext.runAsUser: "},
+                                      Wrong{"securityContext: {runAsUser: 1.5}", "spec.securityContext.runAsUser: "},
                                       Wrong{"securityContext: {fsGroup: \"2000\"}", "spec.securityContext.fsGroup: "},
                                       Wrong{"activeDeadlineSeconds: \"600\"", "spec.activeDeadlineSeconds: "},
                                       Wrong{"terminationGracePeriodSeconds: \"30\"", "spec.terminationGracePeriodSeconds: "},
@@ -219,7 +219,7 @@ TEST_F(StaticPodsTest, a_mirror_that_the_api_refuses_keeps_no_other_from_it) {
 }
 
 TEST_F(StaticPodsTest, values_of_the_right_type_reach_the_pod) {
-  ObjectPtr pod = MUST(static_pod(manifest("securityContext: {runAsUser: 1000, fsGroup: 0x10}, activeDeadlineSeconds: 600, "
+  ObjectPtr pod = MUST(static_pod(manifest("securityContext: {runAsUser: 1e3, fsGroup: 0x10}, activeDeadlineSeconds: 600.0, "
                                            "terminationGracePeriodSeconds: 30, hostUsers: yes, unknown: 1"),
                                   "/m/db.yaml", "node-1"));
   view::PodSpec spec = view::Pod(*pod).spec();
