@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "store/object/patch.h"
 #include "store/schema/kind_family.h"
 #include "store/schema/listed.h"
 
@@ -46,7 +47,9 @@ void check_value(const Field& field, const json::value& value, const std::string
   if (std::find(known.begin(), known.end(), text) == known.end()) out.not_supported(path, text, {known.begin(), known.end()});
 }
 
-void check(const Type& type, const json::value& value, const std::string& path, Findings& out);
+// `before`, for the root of an object: members that are equal in it are left out.
+void check(const Type& type, const json::value& value, const std::string& path, Findings& out,
+           const json::value* before = nullptr);
 
 void check_field(const Field& field, const json::value& value, const std::string& path, Findings& out) {
   auto one = [&](const json::value& part, const std::string& at) {
@@ -61,7 +64,12 @@ void check_field(const Field& field, const json::value& value, const std::string
   }
 }
 
-void check(const Type& type, const json::value& value, const std::string& path, Findings& out) {
+bool same_member(const json::value& value, const json::value& before, std::string_view name) {
+  const json::value *now = value.get_object().if_contains(name), *then = before.get_object().if_contains(name);
+  return now && then && json_equal(*now, *then);
+}
+
+void check(const Type& type, const json::value& value, const std::string& path, Findings& out, const json::value* before) {
   if (type.either) {
     if (const Field* field = type.alternative(value)) check_field(*field, value, path, out);
     return;
@@ -75,6 +83,7 @@ void check(const Type& type, const json::value& value, const std::string& path, 
     if (path.empty() && (field.name() == "metadata" || field.name() == "status")) continue;
     const json::value* found = object->if_contains(field.name());
     if (needed && is_missing(field, found)) out.required(sub(path, field.name()));
+    if (found && before && same_member(value, *before, field.name())) continue;
     if (found && worth_a_look && !(named && is_listed(named->unwalked, field.name())))
       check_field(field, *found, sub(path, field.name()), out);
   }
@@ -123,7 +132,7 @@ std::vector<Cause> validate_update(const KindInfo& kind, const json::value& obje
     if (rules.status) rules.status(object, old, out);
     return without_old_causes(out.take(), kind, old);
   }
-  check(kind.stored().type(), object, "", out);
+  check(kind.stored().type(), object, "", out, &old);  // an equal spec has no new causes: see without_old_causes
   if (UpdateRule rule = kind.is_stored() ? nullptr : rules_of(kind).update) rule(object, old, subresource, out);
   if (rules.update) rules.update(object, old, subresource, out);
   return without_old_causes(out.take(), kind, old);

@@ -375,6 +375,24 @@ TEST(Validate, shows_the_beginning_of_a_large_value) {
   EXPECT_LT(bytes, size_t(2) << 20);
 }
 
+// So that a label or a count costs as little for a large spec as for a small one, and whatever was stored can be labelled.
+TEST(Validate, does_not_look_at_a_spec_again_that_stays) {
+  const KindInfo& info = catalog().of(kReplicaSet);
+  json::value old =
+      prepared(kReplicaSet,
+               R"({"metadata":{"name":"x","namespace":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{
+      "labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","env":[)" +
+                   repeated(2 * int(kCausesMax), R"({"name":"A=)", "\"}") + "]}]}}}}");
+  ASSERT_EQ(validate_create(info, old).size(), kCausesMax) << "there may be more of them than a list shows";
+  json::value now = old;
+  make(now, "metadata.labels.more") = "label";
+  EXPECT_EQ(shown(validate_update(info, now, old)), "");
+  make(now, "metadata.labels.more") = "a b";
+  EXPECT_EQ(validate_update(info, now, old).size(), 1u);
+  make(now, "spec.replicas") = -1;
+  EXPECT_EQ(validate_update(info, now, old).size(), kCausesMax) << "the spec differs";
+}
+
 TEST(Validate, does_not_list_endlessly) {
   std::string containers;
   for (int i = 0; i < 1000; ++i) containers += std::string(i ? "," : "") + "{}";
