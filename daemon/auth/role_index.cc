@@ -34,9 +34,11 @@ struct Binding {
   std::vector<Subject> subjects;
 };
 
-// A review may ask about somebody in a hundred thousand groups. Other requests do not wait for all of them, and a group that is
-// named again and again is looked up once.
-constexpr size_t kGroupsAtOnce = 1000;
+// A review may ask about somebody in a hundred thousand groups, each with thousands of roles. Other requests do not wait for all
+// of them, and a group that is named again and again is looked up once.
+constexpr size_t kLooksAtOnce = 1000;  // groups and roles, under one lock
+// If a role or binding changes between two looks, all are looked up again, so often at most.
+constexpr int kLooksAgainMax = 8;
 std::vector<std::string_view> distinct(const std::vector<std::string>& groups) {
   constexpr size_t kFew = 16;
   if (groups.size() <= kFew) return {groups.begin(), groups.end()};
@@ -109,9 +111,11 @@ struct RoleIndex::State {
   void unlink(const Key& key);
   void refresh(engine::Engine& engine);
   SharedRules find(const RoleRef& role, std::string_view ns) const;
-  void find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who, Granted& to) const;
+  // Returns the number of roles that it looked at.
+  size_t find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who, Granted& to) const;
   void find_for_user(std::string_view where, const std::string& name, Granted& to) const;
-  void find_for_groups(std::string_view where, std::span<const std::string_view> groups, Granted& to) const;
+  // Returns the number of groups that it looked up: not all, if there are many.
+  size_t find_for_groups(std::string_view where, std::span<const std::string_view> groups, Granted& to) const;
 };
 
 void RoleIndex::State::unlink(const Key& key) {
@@ -182,25 +186,29 @@ RoleIndex::State::SharedRules RoleIndex::State::find(const RoleRef& role, std::s
   return found == scope->second.roles.end() ? nullptr : found->second;
 }
 
-void RoleIndex::State::find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who,
-                                    Granted& to) const {
+size_t RoleIndex::State::find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who,
+                                      Granted& to) const {
   auto of = of_all.find(who);
-  if (of == of_all.end()) return;
+  if (of == of_all.end()) return 0;
   for (const auto& [role, bindings] : of->second) {
     const Applied& applied = bindings.begin()->second;
     const RoleRef& kept = applied.binding->role;
     if (to.roles.emplace(kept.kind, kept.name).second) to.all.push_back({applied, find(role, where)});
   }
+  return of->second.size();
 }
 
 void RoleIndex::State::find_for_user(std::string_view where, const std::string& name, Granted& to) const {
   if (auto scope = scopes.find(where); scope != scopes.end()) find_granted(where, scope->second.of_users, name, to);
 }
 
-void RoleIndex::State::find_for_groups(std::string_view where, std::span<const std::string_view> groups, Granted& to) const {
+size_t RoleIndex::State::find_for_groups(std::string_view where, std::span<const std::string_view> groups, Granted& to) const {
   auto scope = scopes.find(where);
-  if (scope == scopes.end()) return;
-  for (std::string_view group : groups) find_granted(where, scope->second.of_groups, group, to);
+  if (scope == scopes.end()) return groups.size();
+  size_t taken = 0;
+  for (size_t looks = 0; taken < groups.size() && looks < kLooksAtOnce; ++taken)
+    looks += 1 + find_granted(where, scope->second.of_groups, groups[taken], to);
+  return taken;
 }
 
 RoleIndex::RoleIndex(engine::Engine& engine) : state_(std::make_unique<State>()), engine_(engine) {}
@@ -211,17 +219,22 @@ void RoleIndex::visit(const User& user, const std::string& ns, const std::functi
   for (std::string_view where : {std::string_view(), std::string_view(ns)}) {
     State::Granted granted;
     std::span<const std::string_view> left = groups;
-    bool is_first = true;
+    uint64_t begun_at = 0;
+    int begun = 0;
+    bool begins = true;
     do {
-      auto now = left.first(std::min(left.size(), kGroupsAtOnce));
       state_.with([&](std::unique_ptr<State>& state) {
-        if (is_first && where.empty()) state->refresh(engine_);
-        // Under the same lock as the first groups: a binding whose subject changes from a group to the user is not missed.
-        if (is_first) state->find_for_user(where, user.name, granted);
-        state->find_for_groups(where, now, granted);
+        if (begins && begun == 0 && where.empty()) state->refresh(engine_);
+        // A binding whose subject changes between two looks, from what is still to come to what was looked up, is not missed.
+        if (!begins && state->generation != begun_at && begun <= kLooksAgainMax) begins = true;
+        if (begins) {
+          granted = {}, left = groups;
+          begun_at = state->generation, ++begun;
+          state->find_for_user(where, user.name, granted);
+        }
+        left = left.subspan(state->find_for_groups(where, left, granted));
       });
-      is_first = false;
-      left = left.subspan(now.size());
+      begins = false;
     } while (!left.empty());
     for (const State::Found& one : granted.all) {  // without the lock, because there may be many rules
       const Binding& binding = *one.applied.binding;
