@@ -6,9 +6,11 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <system_error>
 #include <thread>
+#include <tuple>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
@@ -24,6 +26,8 @@ constexpr std::chrono::milliseconds kLinger{20};
 // How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
 constexpr std::chrono::milliseconds kTimeout{50};
 constexpr std::chrono::milliseconds kAcceptPause{200};  // pause of accepting when the process is out of descriptors
+// Accepted before readable connections have their turn: whoever connects all the time must not keep others waiting.
+constexpr int kAcceptedAtOnce = 32;
 constexpr uint64_t kWakeupToken = 0;
 constexpr size_t kBlankBytesMax = 4;  // empty lines before a request. Source: Go net/http
 // The size of usual heads, and how many longer ones may be in use at a time.
@@ -74,8 +78,48 @@ struct Connection {
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-struct Shared {                               // state shared by the acceptor and the workers
-  std::map<uint64_t, ConnectionPtr> resting;  // registered in the ready set
+// Connections at rest, by token. What orders them must not change meanwhile. Every call takes logarithmic time, because a flood
+// of connections makes many.
+class Resting {
+ public:
+  bool empty() const { return all_.empty(); }
+  size_t size() const { return all_.size(); }
+  void add(ConnectionPtr connection) {
+    const uint64_t token = connection->token;
+    const bool is_wanted = connection->greeted && connection->lingers == 0;
+    Place place{{is_wanted, connection->rests_since, token}, {connection->rests_until, token}};
+    by_worth_.insert(place.worth), by_end_.insert(place.end);
+    all_.emplace(token, std::pair(std::move(connection), place));
+  }
+  ConnectionPtr take(uint64_t token) {  // null if absent
+    auto found = all_.extract(token);
+    if (!found) return nullptr;
+    auto& [connection, place] = found.mapped();
+    by_worth_.erase(place.worth), by_end_.erase(place.end);
+    return std::move(connection);
+  }
+  // First those without a completed handshake and those with a final response, then the one that has been idle for longest. Null
+  // if there is none.
+  ConnectionPtr take_least_wanted() { return empty() ? nullptr : take(std::get<uint64_t>(*by_worth_.begin())); }
+  ConnectionPtr take_overdue(SteadyTime now) {  // null if there is none
+    return first_end() <= now ? take(by_end_.begin()->second) : nullptr;
+  }
+  SteadyTime first_end() const { return empty() ? SteadyTime::max() : by_end_.begin()->first; }
+
+ private:
+  using Worth = std::tuple<bool, SteadyTime, uint64_t>;
+  using End = std::pair<SteadyTime, uint64_t>;
+  struct Place {
+    Worth worth;
+    End end;
+  };
+  std::map<uint64_t, std::pair<ConnectionPtr, Place>> all_;
+  std::set<Worth> by_worth_;
+  std::set<End> by_end_;
+};
+
+struct Shared {     // state shared by the acceptor and the workers
+  Resting resting;  // registered in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
   std::deque<ConnectionPtr, sys::SlabAllocator<ConnectionPtr>> waiting;  // readable, without a thread yet
   std::map<uint64_t, std::stop_source> noticing;  // being served; stopped when the peer sends or disconnects
@@ -165,12 +209,13 @@ void HttpServer::State::stirred(uint64_t token) {
   std::stop_source notice(std::nostopstate);
   auto readable = shared.with([&](Shared& b) -> ConnectionPtr {
     if (auto noticing = b.noticing.extract(token)) notice = std::move(noticing.mapped());
-    auto found = b.resting.extract(token);
-    return found ? found.mapped() : nullptr;
+    return b.resting.take(token);
   });
   notice.request_stop();
   if (!readable) return;
+  // A peer that has left needs no thread: thousands may leave at once.
   if (readable->lingers > 0) throw_away(std::move(readable));
+  else if (sys::has_left(readable->tls.socket())) readable->tls.close(), drop_long_head(*readable);
   else hand_over(std::move(readable));
 }
 
@@ -213,7 +258,7 @@ void HttpServer::State::resume_accepting() {
 }
 
 void HttpServer::State::accept(const Fd& listener) {
-  for (;;) {
+  for (int i = 0; i < kAcceptedAtOnce; i++) {
     auto socket = sys::accept_tcp(listener);
     if (!socket) {
       if (socket.error().code() != Code::unavailable) pause_accepting(socket.error());
@@ -231,18 +276,9 @@ void HttpServer::State::accept(const Fd& listener) {
 }
 
 // Closes a connection for a new one. Otherwise a client that opens connections and sends nothing could block all others, even
-// without credentials. First come connections without a completed handshake and those with a final response, then the one that
-// has been idle for longest.
+// without credentials.
 bool HttpServer::State::close_longest_resting() {
-  auto worst = shared.with([](Shared& b) -> ConnectionPtr {
-    auto wanted = [](const Connection& x) { return x.greeted && x.lingers == 0; };
-    auto worse = [&](const Connection& x, const Connection& y) {
-      return wanted(x) != wanted(y) ? !wanted(x) : x.rests_since < y.rests_since;
-    };
-    auto found = std::min_element(b.resting.begin(), b.resting.end(),
-                                  [&](const auto& x, const auto& y) { return worse(*x.second, *y.second); });
-    return found == b.resting.end() ? nullptr : b.resting.extract(found).mapped();
-  });
+  auto worst = shared.with([](Shared& b) { return b.resting.take_least_wanted(); });
   if (worst) worst->tls.close(), drop_long_head(*worst);
   return worst != nullptr;
 }
@@ -252,17 +288,8 @@ sys::Timeout HttpServer::State::close_the_overdue() {
   auto now = std::chrono::steady_clock::now();
   std::vector<ConnectionPtr> overdue;
   auto soonest = shared.with([&](Shared& b) {
-    auto at = accept_again.value_or(SteadyTime::max());
-    for (auto it = b.resting.begin(); it != b.resting.end();) {
-      if (it->second->rests_until <= now) {
-        overdue.push_back(it->second);
-        it = b.resting.erase(it);
-      } else {
-        at = std::min(at, it->second->rests_until);
-        ++it;
-      }
-    }
-    return at;
+    while (auto connection = b.resting.take_overdue(now)) overdue.push_back(std::move(connection));
+    return std::min(accept_again.value_or(SteadyTime::max()), b.resting.first_end());
   });
   for (auto& connection : overdue) connection->tls.close(), drop_long_head(*connection);
   if (soonest == SteadyTime::max()) return std::nullopt;
@@ -277,13 +304,13 @@ void HttpServer::State::rest(ConnectionPtr connection) {
   bool first_due = shared.with([&](Shared& b) {
     b.serving.erase(token);
     if (b.stopping) return false;
-    bool earlier = b.resting.empty();
-    b.resting.emplace(token, connection);  // the map shares ownership, so that the descriptor stays open until it is registered
+    bool earlier = connection->rests_until < b.resting.first_end();
+    b.resting.add(connection);  // shares ownership, so that the descriptor stays open until it is registered
     return earlier;
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
-  if (!armed) shared.with([&](Shared& b) { b.resting.erase(token); });
-  if (first_due) wakeup.signal();  // the acceptor may be sleeping without a timeout
+  if (!armed) shared.with([&](Shared& b) { b.resting.take(token); });
+  if (first_due) wakeup.signal();  // the acceptor may be sleeping for longer
 }
 
 void HttpServer::State::hand_over(ConnectionPtr connection) {
@@ -562,14 +589,14 @@ void HttpServer::stop() {
   auto open = state_->shared.with([&](Shared& b) {
     b.stopping = true;
     noticing = std::move(b.noticing);
-    auto all = std::move(b.resting);
-    all.insert(b.serving.begin(), b.serving.end());
-    for (auto& connection : b.waiting) all.emplace(connection->token, connection);
+    std::vector<ConnectionPtr> all(b.waiting.begin(), b.waiting.end());
     b.waiting.clear();
+    while (auto connection = b.resting.take_least_wanted()) all.push_back(std::move(connection));
+    for (auto& [token, connection] : b.serving) all.push_back(connection);
     return all;
   });
   for (auto& [token, source] : noticing) source.request_stop();
-  for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes reads, writes and watches
+  for (auto& connection : open) sys::shut_down(connection->tls.socket());  // wakes reads, writes and watches
   state_->shared.notify();
   state_->shared.wait(
       std::stop_token(), [](const Shared& b) { return b.threads == 0; }, [](Shared&) {});

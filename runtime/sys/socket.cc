@@ -164,6 +164,14 @@ Result<size_t> discard(const Fd& socket, size_t bytes_max) {
   return Error::from_errno("receive");
 }
 
+bool has_left(const Fd& socket) {
+  char next;
+  ssize_t count;
+  do count = ::recv(socket.get(), &next, 1, MSG_DONTWAIT | MSG_PEEK);
+  while (count < 0 && errno == EINTR);
+  return count == 0 || (count < 0 && errno != EAGAIN);
+}
+
 Result<void> send_all(const Fd& socket, std::string_view bytes, int wake) {
   while (!bytes.empty()) {
     ssize_t count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

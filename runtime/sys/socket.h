@@ -44,6 +44,8 @@ Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake);
 // Discards received bytes, at most `bytes_max`, without waiting and without copying them. 0: end of file. Errors: unavailable if
 // nothing is there; otherwise the kernel's. Source: tcp(7), MSG_TRUNC.
 Result<size_t> discard(const Fd& socket, size_t bytes_max);
+// Whether the peer sends nothing more: it has closed or reset the connection, and no input is pending. Does not wait or read.
+bool has_left(const Fd& socket);
 // Blocks until everything is sent, or `wake` is readable. Errors: the kernel's; cancelled.
 Result<void> send_all(const Fd& socket, std::string_view bytes, int wake);
 

@@ -263,6 +263,25 @@ TEST_F(HttpServerTest, holds_no_thread_for_a_resting_connection) {
   for (auto& client : clients) EXPECT_EQ(client->get("/x").status, 200);
 }
 
+TEST_F(HttpServerTest, takes_no_thread_for_those_who_leave_at_rest) {
+  start();
+  RawClient busy(port);
+  busy.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(eventually(held, [](int count) { return count == 1; }));
+  const int threads = http_server->counts().threads;
+  std::vector<BIO*> silent;
+  for (int i = 0; i < 200; i++) {
+    silent.push_back(BIO_new_connect(("127.0.0.1:" + std::to_string(port)).c_str()));
+    ASSERT_EQ(BIO_do_connect(silent.back()), 1);
+  }
+  ASSERT_TRUE(rest(200));
+  for (BIO* each : silent) BIO_free_all(each);
+  ASSERT_TRUE(await(&HttpServer::Counts::connections, 1));
+  EXPECT_EQ(http_server->counts().threads, threads) << "a thread is idle for some time before it ends";
+  release();
+  EXPECT_EQ(busy.receive().status, 200);
+}
+
 TEST_F(HttpServerTest, says_429_beyond_its_limits_and_recovers) {
   HttpServerLimits limits;
   limits.requests = 2, limits.watches = 1;
@@ -350,6 +369,19 @@ TEST_F(HttpServerTest, gives_up_on_those_who_send_slowly_or_nothing) {
   char byte;
   EXPECT_LE(BIO_read(silent, &byte, 1), 0);
   BIO_free_all(silent);
+}
+
+TEST_F(HttpServerTest, a_short_deadline_holds_while_another_client_may_rest_for_longer) {
+  HttpServerLimits limits;
+  limits.head = milliseconds(200), limits.rest = std::chrono::seconds(30);
+  start(limits);
+  RawClient resting(port), slow(port);
+  EXPECT_EQ(resting.get("/x").status, 200);
+  ASSERT_TRUE(rest(2));
+  auto before = std::chrono::steady_clock::now();
+  slow.send("GET / HTT");
+  EXPECT_TRUE(slow.at_end());
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(15));
 }
 
 TEST_F(HttpServerTest, holds_no_thread_for_those_who_send_slowly) {
