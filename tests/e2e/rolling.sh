@@ -10,8 +10,8 @@ rolls=${CORACLE_ROLLS:-20}
 
 image() {
   mkdir -p "$T/server/bin"
-  cp "$bin/tests/e2e/graceful_server" "$T/server/bin/"
-  c image pack "$T/server" localhost/server:latest --cmd /bin/graceful_server
+  cp "$bin/tests/e2e/graceful_server" "$T/server/bin/" &&
+    c image pack "$T/server" localhost/server:latest --cmd /bin/graceful_server
 }
 check "an image of the server" image
 revision() {
