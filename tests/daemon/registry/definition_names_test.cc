@@ -117,5 +117,18 @@ TEST_F(DefinitionNamesTest, a_restart_finds_them_all) {
             "ShortNamesConflict");
 }
 
+TEST_F(DefinitionNamesTest, one_that_got_no_name_at_all_gives_none_back) {
+  fixture.make(kCustomResourceDefinition,
+               definition("bars", R"("singular":"bar","kind":"Foo","listKind":"FooList","shortNames":["foos","foo"])"));
+  const std::string wanted = R"("singular":"foo","kind":"Foo","listKind":"FooList")";
+  EXPECT_EQ(accepted(*fixture.make(kCustomResourceDefinition, definition("foos", wanted)), "plural"), "");
+  MUST(fixture.engine->remove(kCustomResourceDefinition, {"", "bars.example.com"}, std::nullopt, engine::Durability::durable));
+  ObjectPtr settled =
+      MUST(fixture.try_merge(kCustomResourceDefinition, {"", "foos.example.com"}, R"({"metadata":{"labels":{"again":"yes"}}})"));
+  EXPECT_EQ(accepted(*settled, "plural"), "foos");
+  EXPECT_EQ(reason_of(*fixture.make(kCustomResourceDefinition, definition("others", R"("kind":"Other","shortNames":["foo"])"))),
+            "ShortNamesConflict");
+}
+
 }  // namespace
 }  // namespace coracle::registry

@@ -84,13 +84,16 @@ Result<std::unique_ptr<Hold>> DefinitionNames::reserve(const json::value& defini
   return std::unique_ptr<Hold>(std::make_unique<Reservation>(*this, held_.emplace(name, std::move(names))));
 }
 
+// A group without names has no entry.
 void DefinitionNames::add(const Names& names) {
+  if (names.resources.empty() && names.kinds.empty()) return;
   TakenByOthers::Group& group = counts_[names.group];
   count_names_in(group.resources, names.resources), count_names_in(group.kinds, names.kinds);
 }
 
 void DefinitionNames::take(const Names& names) {
   auto group = counts_.find(names.group);
+  if (group == counts_.end()) return;  // then it got none of the names that it wanted
   count_names_out(group->second.resources, names.resources), count_names_out(group->second.kinds, names.kinds);
   if (group->second.resources.empty() && group->second.kinds.empty()) counts_.erase(group);
 }
