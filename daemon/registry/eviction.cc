@@ -59,15 +59,18 @@ bool goes_unhealthy(const Object& pod, const Object& budget) {
   return view.status().current_healthy() >= desired && desired > 0;
 }
 
-// Whether the budget counts the pod as disrupted already, and holds without it.
-bool is_charged(view::PodDisruptionBudgetStatus status, const std::string& pod, WallTime now) {
-  const json::value* since = status.disrupted_pods().if_contains(pod);
+// Whether the budget counts the pod as disrupted already, and holds without it. An entry that may be older than the pod is of an
+// earlier one of its name: times are in seconds.
+bool is_charged(view::PodDisruptionBudgetStatus status, const Object& pod, WallTime now) {
+  const json::value* since = status.disrupted_pods().if_contains(pod.name());
   auto time = since && since->is_string() ? parse_time(since->get_string()) : Result<WallTime>(Error(Code::invalid, ""));
-  return time && now <= *time + quota::kGoesWithin && status.current_healthy() >= status.desired_healthy();
+  auto made = parse_time(view::Pod(pod).metadata().creation_timestamp());
+  return time && made && *time > *made && now <= *time + quota::kGoesWithin &&
+         status.current_healthy() >= status.desired_healthy();
 }
 
 // The budget, charged with this pod's disruption. Errors: too_many_requests, forbidden.
-Result<json::value> charged(const Object& budget, const std::string& pod, WallTime now) {
+Result<json::value> charged(const Object& budget, const Object& pod, WallTime now) {
   view::PodDisruptionBudget view(budget);
   if (view.status().observed_generation() < view.metadata().generation()) return being_processed(budget.name());
   // The name in Kubernetes' message.
@@ -83,7 +86,7 @@ Result<json::value> charged(const Object& budget, const std::string& pod, WallTi
   if (!was_charged && allowed == 1) quota::set_allowed_condition(out, now);
   json::value& disrupted = make(out, "status.disruptedPods");
   if (!disrupted.is_object()) disrupted.emplace_object();
-  disrupted.get_object()[pod] = format_time(now);
+  disrupted.get_object()[pod.name()] = format_time(now);
   return out;
 }
 
@@ -183,7 +186,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   internal.user = nullptr, internal.field_manager.clear();
   auto charge = modify(
       {info, kinds::strategy_of(info.kind), budget.key(), "status"},
-      [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, internal);
+      [&](const Object& now) { return charged(now, *pod, clock_.now()); }, true, internal);
   if (!charge) return charge.take_error();
   TRY(target_and_remove(key, options, writer));
   return evicted();

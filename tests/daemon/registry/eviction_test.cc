@@ -77,15 +77,19 @@ TEST_F(EvictionTest, a_pod_is_charged_once) {
     int minutes_ago, allowed, healthy;
     bool goes;
     int allowed_then;
+    int made_ago = 10;
   };
   const Row rows[] = {
       {"just-now", 0, 1, 2, true, 1}, {"a-while-ago", 2, 1, 2, true, 1},    {"too-long-ago", 3, 1, 2, true, 0},
       {"the-last", 1, 0, 1, true, 0}, {"late-and-last", 3, 0, 1, false, 0}, {"others-failed", 1, 0, 0, false, 0},
-      {"another", 0, 1, 2, true, 0},
+      {"another", 0, 1, 2, true, 0},  {"made-since", 1, 0, 2, false, 0, 1},
   };
   put_budget(kOneAllowed);
   for (const Row& row : rows) {
+    const WallTime now = fixture.clock.now();
+    fixture.clock.set(now - std::chrono::minutes(row.made_ago));
     put_pod(row.name);
+    fixture.clock.set(now);
     ObjectPtr made = MUST(fixture.registry().get(kPodDisruptionBudget, {"default", "b"}));
     json::value status = RegistryFixture::parse(kOneAllowed);
     make(status, "disruptionsAllowed") = row.allowed, make(status, "currentHealthy") = row.healthy;
