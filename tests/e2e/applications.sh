@@ -105,7 +105,7 @@ spec:
   containers:
   - {name: c, $image, command: [sh, -c, 'echo A=\$A B=\$B'], env: [{name: A, valueFrom: {fileKeyRef: {volumeName: v, path: e.env, key: A}}}, {name: B, valueFrom: {fileKeyRef: {volumeName: v, path: e.env, key: B}}}]}"
 ends env-file
-expect "variables come from a file that an init container wrote" "A=1 B=two" k logs env-file
+expect "variables come from a file that an init container wrote" "A=1 B=two" k logs env-file -c c
 pod "
 apiVersion: v1
 kind: Pod

@@ -62,7 +62,7 @@ made by init
 firsthunter2a="b"ca.crt
 namespace
 token
-blue' k logs env
+blue' k logs env -c main
 
 pod "
 apiVersion: v1
