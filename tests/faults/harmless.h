@@ -51,6 +51,8 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"*.*", "prctl", "PR_SET_NAME", "a name for people"},
     {"exec.*", "openat", "/proc", "a procfs is mounted instead of the one in the host's tree"},
     {"exec.*", "fstatfs", "/proc", "the same"},
+    {"exec", "fstatfs", "/proc", "the same: ours is not given to it"},
+    {"exec", "openat", "/proc/self/oom_score_adj", "the same: ours may be read-only"},
     {"*.*", "openat2", "/*", "a working directory is made where it is missing; chdir says what is wrong with it"},
 
     {"create", "wait4", "*", "who held the namespaces has been killed, and is reaped with us at the latest"},
