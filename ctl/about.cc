@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// version, and the commands about the server in files of their own: explain, api-resources, api-versions, cluster-info, config,
-// auth.
+// version, and the commands about the server in files of their own: api-resources, api-versions, cluster-info, config, auth; and
+// explain, which asks no server.
 #include "ctl/about.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands about the server, in files of their own.
+// Commands about the server, and explain, which asks none; in files of their own.
 #pragma once
 
 #include "ctl/command.h"
