@@ -132,16 +132,22 @@ TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
 
 TEST_F(QuotaTest, creates_of_one_namespace_share_commits) {
   limit(R"("pods":"1000")");
-  disk.set_delay(std::chrono::milliseconds(20));
+  disk.hold_syncs(true);  // until all have begun
+  disk.set_delay(std::chrono::milliseconds(100));
   const size_t before = disk.syncs();
   constexpr size_t kWriters = 32;
   {
+    std::atomic<size_t> begun = 0;
     std::vector<std::jthread> threads;
     for (size_t t = 0; t < kWriters; t++)
       threads.emplace_back([&, t] {
         json::value body = AdmissionFixture::parse(AdmissionFixture::pod("p" + std::to_string(t)));
+        ++begun;
         EXPECT_TRUE(fixture.registry().create(kPod, {"default", ""}, std::move(body), {}));
       });
+    while (begun < kWriters) std::this_thread::yield();
+    disk.hold_syncs(false);
+    threads.clear();
   }
   EXPECT_EQ(used("pods"), std::to_string(kWriters));
   EXPECT_LT(disk.syncs() - before, kWriters / 2) << "creates that wait for each other need a sync each";

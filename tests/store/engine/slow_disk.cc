@@ -84,6 +84,13 @@ void SlowDisk::read() {
 
 bool SlowDisk::sync() {
   ++syncs_;
+  ++held_syncs_;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (hold_syncs_) {
+    if (std::chrono::steady_clock::now() > end) hold_syncs_ = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  --held_syncs_;
   std::this_thread::sleep_for(delay_.load());
   return !failing_;
 }

@@ -20,6 +20,9 @@ class SlowDisk {
   void set_delay(std::chrono::milliseconds for_each_sync) { delay_ = for_each_sync; }
   void set_failing(bool failing) { failing_ = failing; }
   size_t syncs() const { return syncs_; }  // since the start, also failed ones
+  // While true, syncs wait: a minute at most, and then none waits any more, so that a test fails and does not hang.
+  void hold_syncs(bool held) { hold_syncs_ = held; }
+  size_t held_syncs() const { return held_syncs_; }
   // While true, reads of files that were opened for reading only wait.
   void hold_readers(bool held) { hold_ = held; }
   size_t held_readers() const { return held_; }
@@ -33,8 +36,8 @@ class SlowDisk {
  private:
   const std::string name_;
   std::atomic<std::chrono::milliseconds> delay_;
-  std::atomic<bool> failing_ = false, hold_ = false;
-  std::atomic<size_t> syncs_ = 0, held_ = 0;
+  std::atomic<bool> failing_ = false, hold_ = false, hold_syncs_ = false;
+  std::atomic<size_t> syncs_ = 0, held_ = 0, held_syncs_ = 0;
   std::unique_ptr<Vfs> registered_;
 };
 
