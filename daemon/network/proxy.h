@@ -17,10 +17,10 @@
 // Priority for an address and port: first cluster IPs; then external addresses (externalIPs, load balancers), the older Service
 // before the younger one. An external address must not be in the Services' or pods' ranges. At this machine's addresses, external
 // ones and node ports yield to the machine's own listeners only. kube-proxy never yields; but what root itself set up, such as
-// sshd, must not become unreachable by a Service. Neither a user's program, nor a service with a user of its own, nor a pod with
-// hostNetwork takes a Service's traffic, because most ports are open to all of them. The API's port on this machine is reserved.
-// Rejected addresses and ports are in ProxyPlan::ignored. The listeners are read at the time of planning. Source: Kubernetes API,
-// core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
+// sshd, must not become unreachable by a Service. Nor must what root let listen at a port that is not open to everybody, such as
+// named with a user of its own at port 53. But at open ports no user's program takes a Service's traffic, and at none a pod with
+// hostNetwork. The API's port on this machine is reserved. Rejected addresses and ports are in ProxyPlan::ignored. The listeners
+// are read at the time of planning. Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
 #pragma once
 
 #include <map>
@@ -71,7 +71,7 @@ struct LocalPort {  // a listening socket of this machine
   Protocol protocol = Protocol::tcp;
   Ipv4 address;  // empty: every address
   uint16_t port = 0;
-  bool is_own = true;  // the machine's own: a socket of root, and not of a pod
+  bool is_own = true;  // the machine's own: a socket of root or at a port that needs root's leave, and not of a pod
   auto operator<=>(const LocalPort&) const = default;
 };
 

@@ -19,6 +19,7 @@
 #include <set>
 
 #include "daemon/network/firewall.h"
+#include "daemon/network/machine_listeners.h"
 #include "daemon/network/pod_guard.h"
 #include "daemon/network/pod_link.h"
 #include "daemon/network/pod_network.h"
@@ -666,8 +667,16 @@ TEST_F(NetworkFixture, nor_as_a_node_port) {
 constexpr const char* kTwoPorts = R"({"type":"NodePort","clusterIP":"10.96.3.9","externalIPs":["192.0.2.1"],
   "ports":[{"name":"p","port":8081,"nodePort":30080}]})";
 
+constexpr uid_t kNobody = 65534;
+
+// Any user may listen from there on.
+void open_ports_from(int first) {
+  const std::string name = "/proc/sys/net/ipv4/ip_unprivileged_port_start", value = std::to_string(first);
+  Fd setting = MUST(sys::open(name, O_WRONLY));
+  ASSERT_EQ(::write(setting.get(), value.data(), value.size()), ssize_t(value.size())) << failure();
+}
+
 TEST_F(NetworkFixture, a_users_program_takes_nothing_of_a_service) {
-  constexpr uid_t kNobody = 65534;
   connect_outside();
   up();
   Pod b = pod("b");
@@ -683,7 +692,7 @@ TEST_F(NetworkFixture, a_users_program_takes_nothing_of_a_service) {
 // A process that listens in the machine's network namespace and in a cgroup of its own, as one of a pod with hostNetwork.
 class HostNetworkPod {
  public:
-  explicit HostNetworkPod(std::initializer_list<uint16_t> ports) {
+  explicit HostNetworkPod(std::initializer_list<uint16_t> ports, uid_t owner = 0) {
     for (const char* top : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
       cgroup = std::string(top) + "/coracle-test-" + std::to_string(::getpid());
       can_be = std::filesystem::exists(std::string(top) + "/cgroup.procs") && ::mkdir(cgroup.c_str(), 0755) == 0 &&
@@ -703,6 +712,7 @@ class HostNetworkPod {
         const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         listens =
             listens && ::bind(socket, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 && ::listen(socket, 1) == 0;
+        listens = listens && (owner == 0 || ::fchown(socket, owner, gid_t(-1)) == 0);
       }
       if (!listens || ::write(said[1], "y", 1) != 1) ::_exit(1);
       for (;;) ::pause();
@@ -737,6 +747,51 @@ TEST_F(NetworkFixture, nor_does_a_pod_with_the_machines_network) {
   put_endpoints("web", {b.address}, 8080);
   applied();
   for (uint16_t port : {8081, 30080}) EXPECT_EQ(greet_tcp(outside, kMachine, port), std::string("b ") + kOutside) << port;
+}
+
+// The ports of the machine's own listeners, or of the others.
+std::set<uint16_t> listened_on(MachineListeners& listeners, bool own) {
+  const std::set<LocalPort> all = MUST(listeners.read());
+  std::set<uint16_t> ports;
+  for (const LocalPort& one : all)
+    if (one.is_own == own) ports.insert(one.port);
+  return ports;
+}
+
+TEST_F(NetworkFixture, who_needs_roots_leave_to_listen_is_the_machines) {
+  Greeter low(machine, "low", 1023, kNobody), high(machine, "high", 1024, kNobody), root(machine, "root", 1025);
+  MachineListeners listeners("");
+  EXPECT_EQ(listened_on(listeners, true), (std::set<uint16_t>{1023, 1025})) << "by default";
+  open_ports_from(1023);
+  EXPECT_EQ(listened_on(listeners, true), (std::set<uint16_t>{1025}));
+  open_ports_from(1025);
+  EXPECT_EQ(listened_on(listeners, true), (std::set<uint16_t>{1023, 1024, 1025}));
+}
+
+TEST_F(NetworkFixture, but_no_pod_is) {
+  HostNetworkPod other({443, 8081}, kNobody);
+  if (!other.can_be) GTEST_SKIP() << "needs a cgroup v2 that can be written";
+  if (MUST(sys::cgroups_of_listeners()).empty()) GTEST_SKIP() << "needs Linux 5.8";
+  Greeter named(machine, "named", 53, kNobody);
+  MachineListeners listeners(other.cgroup);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(listened_on(listeners, true), (std::set<uint16_t>{53})) << i;
+    EXPECT_EQ(listened_on(listeners, false), (std::set<uint16_t>{443, 8081})) << i;
+  }
+}
+
+TEST_F(NetworkFixture, a_service_takes_no_port_of_a_program_that_needs_leave_for_it) {
+  connect_outside();
+  open_ports_from(30081);
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 8080), user(machine, "user", 30080, kNobody), another(machine, "another", 8081, kNobody);
+  put_service("web", kTwoPorts);
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  EXPECT_EQ(greet_tcp(outside, kMachine, 8081), std::string("another ") + kOutside);
+  EXPECT_EQ(greet_tcp(outside, kMachine, 30080), std::string("user ") + kOutside);
+  EXPECT_TRUE(greet_tcp(machine, "10.96.3.9", 8081).starts_with("b ")) << "there it is served";
 }
 
 TEST_F(NetworkFixture, a_program_that_begins_to_listen_gets_its_port_back) {
