@@ -80,27 +80,30 @@ std::string directory_name(const Key& claim, std::string_view uid) {
   return claim.ns + "_" + claim.name.substr(0, kClaimShownMax) + "_" + std::string(uid);
 }
 
-Result<Scope> DiskDirectories::begin_call(const std::string& root) const {
+Result<Scope> DiskDirectories::begin_call(const std::string& root, IfSlow if_slow) const {
   using SteadyClock = std::chrono::steady_clock;
-  auto& calls = of(root).calls;
-  auto hangs = [&](const auto& begun) { return !begun.empty() && SteadyClock::now() > *begun.begin() + patience_; };
+  auto hangs = [&](const auto& begun) {
+    return if_slow == IfSlow::fail && !begun.empty() && SteadyClock::now() > *begun.begin() + patience_;
+  };
   auto begin = [&](auto& begun) {
     bool may = begun.size() < kCallsMax && !hangs(begun);
     return may ? std::optional(begun.insert(SteadyClock::now())) : std::nullopt;
   };
-  auto mine = calls.with(begin);
-  while (!mine) {
+  auto& calls = of(root).calls;
+  for (;;) {
     auto until = calls.with([&](const auto& begun) {
-      return hangs(begun) ? std::nullopt : std::optional(begun.empty() ? SteadyClock::now() : *begun.begin() + patience_);
+      if (if_slow == IfSlow::wait || begun.empty()) return std::optional(SteadyClock::now() + kPatience);
+      return hangs(begun) ? std::nullopt : std::optional(*begun.begin() + patience_);
     });
     if (!until) return Error(Code::unavailable, root + " does not answer: its disk or its server may be away, or very slow");
-    mine = calls.wait_until(
+    auto mine = calls.wait_until(
         {}, *until, [](const auto& begun) { return begun.size() < kCallsMax; }, begin);
+    if (!mine) continue;
+    return Scope([&calls, mine = *mine] {
+      calls.with([&](auto& begun) { begun.erase(mine); });
+      calls.notify();
+    });
   }
-  return Scope([&calls, mine = *mine] {
-    calls.with([&](auto& begun) { begun.erase(mine); });
-    calls.notify();
-  });
 }
 
 // The root that contains it already, or the one with the most free space.
@@ -346,7 +349,7 @@ Result<std::optional<Directories::Staged>> DiskDirectories::stage_first(const Ke
 
 Result<void> DiskDirectories::put_staged(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
-  Scope call = TRY(begin_call(root));
+  Scope call = TRY(begin_call(root, IfSlow::wait));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   const std::string staged = std::string(kStaged) + name;
   auto put = sys::stat_at(directory, name) ? sys::exchange_at(directory, staged, name)
@@ -358,15 +361,15 @@ Result<void> DiskDirectories::put_staged(const std::string& path) {
 
 Result<void> DiskDirectories::unstage(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
-  Scope call = TRY(begin_call(root));
+  Scope call = TRY(begin_call(root, IfSlow::wait));
   return unstage_now(path);
 }
 
 Result<void> DiskDirectories::unstage_now(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
+  note_staged(path, false);  // first: if the rest fails, clear() removes it
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   auto moved = rename_to_removed(directory, std::string(kStaged) + name, name);
-  note_staged(path, false);
   if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("remove what was staged for " + path);
   if (moved) of(root).clearing.with([](Clearing& now) { now.again = true; });  // it may have listed its entries before
   return {};
@@ -427,7 +430,7 @@ Result<std::string> DiskDirectories::give_up(const std::string& root, const Fd& 
   OfRoot& its = of(root);
   std::unique_lock alone(its.staging, std::defer_lock);
   if (is_staged) alone.lock();
-  if (is_staged && its.staged.count(root + "/" + name) > 0) return std::string();  // otherwise it is of an earlier daemon
+  if (is_staged && its.staged.contains(root + "/" + name)) return std::string();  // otherwise nobody stages it any more
   auto moved = rename_to_removed(directory, entry, name);
   if (!moved && moved.error().code() == Code::not_found) return std::string();  // it was published in the meantime
   return moved;

@@ -9,7 +9,8 @@
 //   <root>/.coracle.projects/                  see project_numbers.h
 // There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash. A disk that is
 // not mounted is never written to, and nothing on it counts as deleted. A disk that hangs holds only the calls that are on it:
-// after kPatience, further ones fail with unavailable, until it answers.
+// after kPatience, further ones fail with unavailable, until it answers. Only those that end a staging wait: what was copied for
+// hours is not given up because the disk is slow.
 #pragma once
 
 #include <chrono>
@@ -79,9 +80,10 @@ class Directories {
   // Stages the first content of a volume, instead of make(). nullopt if the directory exists already. Errors: as make()'s.
   virtual Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) = 0;
   // Replaces the volume's content by the staged directory, atomically and durably; clear() deletes the old content. A directory
-  // of stage_first is then as after make().
+  // of stage_first is then as after make(). Blocks for the disk, however long it takes. Errors: errors of the file system.
   virtual Result<void> put_staged(const std::string& path) = 0;
-  virtual Result<void> unstage(const std::string& path) = 0;  // removes it. Succeeds if there is none
+  // Removes it. Succeeds if there is none. Blocks as put_staged(). After an error clear() removes it.
+  virtual Result<void> unstage(const std::string& path) = 0;
   // Deletes the content of removed volumes, their quotas, and unpublished directories without a claim. `waits`: returns whether
   // the claim or the volume of the directory of this name exists. Blocks until all is deleted, or leaves it to a running call. An
   // error does not stop the deletion of the rest, nor does a disk that hangs that of another call. Errors: cancelled; unavailable
@@ -126,9 +128,10 @@ class DiskDirectories : public Directories {
     Bytes available;
     std::vector<std::string> passed_over = {};  // as Made's
   };
-  // A call may be on the root's disk until the returned value ends. Blocks while kCallsMax are. Errors: unavailable once one of
-  // them takes longer than `patience_`; this does not block then.
-  Result<Scope> begin_call(const std::string& root) const;
+  enum class IfSlow { fail, wait };
+  // A call may be on the root's disk until the returned value ends. Blocks while kCallsMax are. Errors, unless it is to wait
+  // however long: unavailable once one of them takes longer than `patience_`; this does not block then.
+  Result<Scope> begin_call(const std::string& root, IfSlow if_slow = IfSlow::fail) const;
   // With O_PATH, published or not; nullopt: it is not there.
   Result<std::optional<Fd>> open_volume(const std::string& path) const;
   Result<Root> root_for(const std::string& name) const;

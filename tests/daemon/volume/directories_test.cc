@@ -15,11 +15,14 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <latch>
 #include <map>
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "runtime/sys/file.h"
 
@@ -535,6 +538,7 @@ TEST_F(DirectoriesTest, who_comes_to_a_root_that_hangs_does_not_wait_for_it) {
     return project_of(which);
   };
   DiskDirectories directories({sick, well}, no_volumes, expected(), calls, std::chrono::nanoseconds(0));
+  ASSERT_TRUE(directories.stage(sick + "/shop_data_2", Bytes(4096)));
   std::thread waits([&] { EXPECT_TRUE(directories.set_size(sick + "/shop_data_1", Bytes(4096))); });
   hangs.get_future().wait();
   auto others = std::async(std::launch::async, [&] {
@@ -544,6 +548,8 @@ TEST_F(DirectoriesTest, who_comes_to_a_root_that_hangs_does_not_wait_for_it) {
     EXPECT_EQ(directories.stage(path, Bytes(4096)).error().code(), Code::unavailable);
     EXPECT_EQ(directories.publish(path).error().code(), Code::unavailable);
     EXPECT_EQ(directories.set_aside(path).error().code(), Code::unavailable);
+    EXPECT_TRUE(directories.put_staged(path)) << "what was copied is not given up";
+    EXPECT_TRUE(directories.unstage(path));
     auto made = directories.make({"shop", "data"}, "3", Bytes(4096));
     ASSERT_TRUE(made);
     EXPECT_EQ(made->path, well + "/shop_data_3");
@@ -555,6 +561,27 @@ TEST_F(DirectoriesTest, who_comes_to_a_root_that_hangs_does_not_wait_for_it) {
   waits.join();
   others.wait();
   EXPECT_TRUE(directories.set_aside(sick + "/shop_data_2")) << "it answers again";
+}
+
+TEST_F(DirectoriesTest, what_is_staged_waits_for_its_turn_however_long) {
+  const std::string path = directory + "/shop_data_1";
+  fs::create_directories(path);
+  std::latch answers(1);
+  std::counting_semaphore<2> on_it(0);
+  auto slow = [&](const std::string&) { return on_it.release(), answers.wait(), false; };
+  DiskDirectories directories({directory}, slow, expected(), {}, std::chrono::seconds(2));
+  ASSERT_TRUE(directories.stage(path, Bytes(4096)));
+  std::ofstream(directory + "/.staged_shop_data_1/new") << "n";
+  auto make = [&](const char* uid) { (void)directories.make({"shop", "data"}, uid, Bytes(4096)); };
+  std::vector<std::future<void>> makes;
+  for (const char* uid : {"2", "3"}) makes.push_back(std::async(std::launch::async, make, uid));
+  for (size_t i = 0; i < makes.size(); ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(20)));
+  EXPECT_EQ(directories.publish(path).error().code(), Code::unavailable) << "after its patience";
+  auto put = std::async(std::launch::async, [&] { return directories.put_staged(path); });
+  EXPECT_EQ(put.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  answers.count_down();
+  EXPECT_TRUE(put.get());
+  EXPECT_EQ(names(path), std::set<std::string>{"new"});
 }
 
 TEST_F(DirectoriesTest, a_root_that_hangs_does_not_keep_the_others_from_being_cleared) {
@@ -627,6 +654,20 @@ TEST_F(DirectoriesTest, what_is_unstaged_while_clear_runs_goes_too) {
   ASSERT_TRUE(directories.clear(waits, {}));
   EXPECT_FALSE(is_first);
   EXPECT_EQ(names(directory), std::set<std::string>{".new_shop_data_1"});
+}
+
+TEST_F(DirectoriesTest, what_could_not_be_unstaged_goes_when_all_is_cleared) {
+  const std::string root = directory + "/volumes";
+  DiskDirectories directories({root}, no_volumes, expected());
+  std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
+  ASSERT_TRUE(directories.publish(path));
+  ASSERT_TRUE(directories.stage(path, Bytes(1 << 20)));
+  fs::rename(root, directory + "/away");
+  EXPECT_FALSE(directories.put_staged(path));
+  EXPECT_FALSE(directories.unstage(path));
+  fs::rename(directory + "/away", root);
+  ASSERT_TRUE(directories.clear([](const std::string&) { return true; }, {}));
+  EXPECT_EQ(names(root), std::set<std::string>{"shop_data_1"});
 }
 
 TEST_F(DirectoriesTest, what_was_staged_by_another_daemon_goes) {
