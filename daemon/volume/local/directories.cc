@@ -23,6 +23,9 @@ constexpr size_t kClaimShownMax = 140;  // so that the name is valid even with t
 constexpr int kRemovedMax = 1000;       // removed directories of one volume that are not deleted yet
 constexpr size_t kCallsMax = 2;         // on the disk of one root at once, so that it cannot hold all threads of the caller
 
+// So often a call that waits for its turn looks whether another disk is in the place of the one that it waits for.
+constexpr std::chrono::seconds kTurnAgain{1};
+
 // Types of file systems that are another machine's. It may not answer.
 bool is_on_server(std::string_view type) {
   constexpr std::string_view kTypes[] = {"nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "coda"};
@@ -89,10 +92,10 @@ Result<Scope> DiskDirectories::begin_call(const std::string& root, IfSlow if_slo
     bool may = begun.size() < kCallsMax && !hangs(begun);
     return may ? std::optional(begun.insert(SteadyClock::now())) : std::nullopt;
   };
-  auto& calls = of(root).calls;
   for (;;) {
+    auto& calls = of(root).calls;  // another disk has others
     auto until = calls.with([&](const auto& begun) {
-      if (if_slow == IfSlow::wait || begun.empty()) return std::optional(SteadyClock::now() + kPatience);
+      if (if_slow == IfSlow::wait || begun.empty()) return std::optional(SteadyClock::now() + kTurnAgain);
       return hangs(begun) ? std::nullopt : std::optional(*begun.begin() + patience_);
     });
     if (!until) return Error(Code::unavailable, root + " does not answer: its disk or its server may be away, or very slow");
@@ -211,8 +214,11 @@ Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Byt
   return Made{path, std::move(unlimited)};
 }
 
+// The table of mounts is read, and not the root, which may hang.
 DiskDirectories::OfRoot& DiskDirectories::of(const std::string& root) const {
-  return *of_roots_.with([&](auto& all) { return &all[root]; });  // its address does not change
+  auto around = sys::mount_around(root);
+  std::pair which(root, around ? around->device : std::string());
+  return *of_roots_.with([&](auto& all) { return &all[which]; });  // its address does not change
 }
 
 Result<std::string> DiskDirectories::limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size) {
@@ -307,10 +313,11 @@ Result<std::string> DiskDirectories::rename_to_removed(const Fd& root, const std
 }
 
 void DiskDirectories::note_staged(const std::string& path, bool is_staged) {
-  OfRoot& its = of(split_path(path).first);
-  std::lock_guard alone(its.staging);
-  if (is_staged) its.staged.insert(path);
-  else its.staged.erase(path);
+  std::lock_guard alone(of(split_path(path).first).staging);
+  staged_.with([&](std::set<std::string>& staged) {
+    if (is_staged) staged.insert(path);
+    else staged.erase(path);
+  });
 }
 
 Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
@@ -427,10 +434,10 @@ Result<std::string> DiskDirectories::give_up(const std::string& root, const Fd& 
   if (!is_new && !is_staged) return std::string();
   std::string name = entry.substr(is_new ? kNew.size() : kStaged.size());
   if (is_new && waits(name)) return std::string();
-  OfRoot& its = of(root);
-  std::unique_lock alone(its.staging, std::defer_lock);
+  std::unique_lock alone(of(root).staging, std::defer_lock);
   if (is_staged) alone.lock();
-  if (is_staged && its.staged.contains(root + "/" + name)) return std::string();  // otherwise nobody stages it any more
+  auto is_used = [&](const std::set<std::string>& staged) { return staged.contains(root + "/" + name); };
+  if (is_staged && staged_.with(is_used)) return std::string();  // otherwise nobody stages it any more
   auto moved = rename_to_removed(directory, entry, name);
   if (!moved && moved.error().code() == Code::not_found) return std::string();  // it was published in the meantime
   return moved;

@@ -9,8 +9,8 @@
 //   <root>/.coracle.projects/                  see project_numbers.h
 // There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash. A disk that is
 // not mounted is never written to, and nothing on it counts as deleted. A disk that hangs holds only the calls that are on it:
-// after kPatience, further ones fail with unavailable, until it answers. Only those that end a staging wait: what was copied for
-// hours is not given up because the disk is slow.
+// after kPatience, further ones fail with unavailable, until it answers or another one is mounted in its place. Only those that
+// end a staging wait: what was copied for hours is not given up because the disk is slow.
 #pragma once
 
 #include <chrono>
@@ -158,16 +158,17 @@ class DiskDirectories : public Directories {
   struct Clearing {
     bool runs = false, again = false;
   };
-  // Locks are held during calls to the root's disk, so each root has its own: a disk that hangs does not hinder the others.
+  // Locks are held during calls to the root's disk, so each root has its own: a disk that hangs does not hinder the others. Nor
+  // does it hinder the one that is mounted in its place, so each disk of a root has its own as well.
   struct OfRoot {
     Guarded<std::multiset<std::chrono::steady_clock::time_point>> calls;  // when those began that are on the disk now
     std::mutex choosing;                                                  // held while projects are changed
     std::mutex staging;                                                   // held while staged directories are checked for use
-    std::set<std::string> staged;                                         // paths of volumes for which content is being staged
     Guarded<Clearing> clearing;
   };
-  OfRoot& of(const std::string& root) const;
-  mutable Guarded<std::map<std::string, OfRoot>> of_roots_;
+  OfRoot& of(const std::string& root) const;                                         // on the disk that is mounted there now
+  mutable Guarded<std::map<std::pair<std::string, std::string>, OfRoot>> of_roots_;  // by root and device
+  Guarded<std::set<std::string>> staged_;  // paths of volumes for which content is being staged
 };
 
 }  // namespace coracle::volume

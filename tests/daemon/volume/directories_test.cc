@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -582,6 +583,42 @@ TEST_F(DirectoriesTest, what_is_staged_waits_for_its_turn_however_long) {
   answers.count_down();
   EXPECT_TRUE(put.get());
   EXPECT_EQ(names(path), std::set<std::string>{"new"});
+}
+
+TEST_F(DirectoriesTest, a_disk_in_the_place_of_one_that_hangs_is_used) {
+  with_mounts([&] {
+    const std::string root = directory + "/disk", path = root + "/shop_data_1";
+    fs::create_directories(root);
+    auto mount_disk = [&] {
+      ASSERT_EQ(::mount("none", root.c_str(), "tmpfs", 0, nullptr), 0);
+      for (const std::string& each : {path, root + "/.new_shop_data_2"}) fs::create_directories(each);
+    };
+    mount_disk();
+    Quotas quotas;
+    std::latch answers(1);
+    std::counting_semaphore<2> on_it(0);
+    std::atomic<bool> hangs = true;
+    auto hang = [&] {
+      if (hangs) on_it.release(), answers.wait();
+    };
+    ProjectCalls calls = quotas.calls();
+    calls.project_of = [&, project_of = calls.project_of](const Fd& which) { return hang(), project_of(which); };
+    DiskDirectories directories({root}, no_volumes, expected(), calls, std::chrono::nanoseconds(0));
+    std::thread sets([&] { (void)directories.set_size(path, Bytes(4096)); });
+    std::thread clears([&] { (void)directories.clear([&](const auto&) { return hang(), true; }, {}); });
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(20)));
+    hangs = false;
+    EXPECT_EQ(directories.set_size(path, Bytes(4096)).error().code(), Code::unavailable);
+    EXPECT_EQ(::umount2(root.c_str(), MNT_DETACH), 0);
+    mount_disk();
+    EXPECT_TRUE(directories.set_size(path, Bytes(4096)));
+    EXPECT_TRUE(directories.stage(path, Bytes(4096)));
+    EXPECT_TRUE(directories.put_staged(path));
+    EXPECT_TRUE(directories.clear([](const auto&) { return false; }, {}));
+    EXPECT_EQ(names(root), std::set<std::string>{"shop_data_1"});
+    answers.count_down();
+    sets.join(), clears.join();
+  });
 }
 
 TEST_F(DirectoriesTest, a_root_that_hangs_does_not_keep_the_others_from_being_cleared) {
