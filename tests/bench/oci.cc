@@ -3,13 +3,11 @@
 // and the memory of a container with one static program. It acts as an engine: it spawns the commands, is the subreaper of the
 // containers' processes, and waits for them by pidfd, so that only the runtimes are measured. It also runs thousands of
 // containers, one after another.
-//   bench_oci bundle DIRECTORY [SECCOMP]         writes DIRECTORY/config.json, as an engine would, for DIRECTORY/rootfs; SECCOMP:
-//   a
-//                                                file with linux.seccomp in the place of our default
+//   bench_oci bundle DIRECTORY [SECCOMP]         writes DIRECTORY/config.json, as an engine would, for DIRECTORY/rootfs;
+//                                                SECCOMP: a file with linux.seccomp in the place of our default
 //   bench_oci time BUNDLE ROUNDS NAME=COMMAND…   in turns, so that disturbances affect all
-//   bench_oci runs BUNDLE ROUNDS NAME=COMMAND…   run in the foreground, in turns: cold, with a state directory of its own each
-//   time,
-//                                                where no runtime keeps a compiled seccomp program yet; and warm
+//   bench_oci runs BUNDLE ROUNDS NAME=COMMAND…   run in the foreground, in turns: cold, each time with a state directory of its
+//                                                own, where no runtime keeps a compiled seccomp program yet; and warm
 //   bench_oci peak BUNDLE NAME=COMMAND…          memory.peak of the container's cgroup (cgroup v2)
 //   bench_oci cycles BUNDLE ROUNDS COMMAND       create, start, kill, delete
 // COMMAND is a program and its global options, separated by blanks; a first word @FILE is a mount namespace to start it in. The
@@ -48,6 +46,7 @@ namespace {
 
 constexpr int kTimeoutMs = 120'000;  // for one command, or for the end of one container
 constexpr int kWarmUp = 3;
+constexpr int kRuntimesMax = 4;
 
 [[noreturn]] void die(const std::string& why) {
   std::printf("not ok - %s\n", why.c_str());
@@ -223,12 +222,32 @@ void print_ratios(const std::vector<Runtime>& runtimes, const std::vector<Times>
                       median(quotients(times[one].*member, times[other].*member)));
 }
 
-// Which one of `count` is in the place `place` of a round. Each is the first as often as others, and in every other round the
-// order is reversed: on a busy machine, who comes after a slow one is faster.
-size_t turn_of(size_t place, int round, size_t count) {
-  const size_t first = size_t(round + kWarmUp) % count;
-  return (first + (round % 2 ? count - place : place)) % count;
+// Which one of `count` is in the place `place` of a round. The first measured round is 0; those before it warm up. On a busy
+// machine, who comes after a slow one is faster. So in 2 * count rounds each is in each place twice, and comes twice after each
+// other one: the orders are a zigzag (0, 1, -1, 2, -2 …) in all its rotations, and their mirror images (a Williams design).
+constexpr size_t turn_of(size_t place, int round, size_t count) {
+  const size_t period = 2 * count, turn = size_t(round + kWarmUp * int(period)) % period;
+  const size_t zigzag = place % 2 ? (place + 1) / 2 : count - place / 2;
+  const size_t rotated = (turn + zigzag) % count;
+  return turn < count ? rotated : (count - rotated) % count;
 }
+
+// Whether that is so.
+constexpr bool is_fair(size_t count) {
+  for (size_t one = 0; one < count; ++one)
+    for (size_t other = 0; other < count; ++other) {
+      size_t follows = 0, is_there = 0;
+      for (int round = -kWarmUp; round < int(2 * count) - kWarmUp; ++round)
+        for (size_t place = 0; place < count; ++place) {
+          if (turn_of(place, round, count) != one) continue;
+          if (place == other) ++is_there;
+          if (place > 0 && turn_of(place - 1, round, count) == other) ++follows;
+        }
+      if (is_there != 2 || follows != (one == other ? 0u : 2u)) return false;
+    }
+  return true;
+}
+static_assert(is_fair(2) && is_fair(3) && is_fair(kRuntimesMax));
 
 int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   std::vector<Times> times(runtimes.size());
@@ -438,7 +457,6 @@ void write_config(const std::string& directory, const std::string& rootfs, const
 
 // One bundle for the short-lived containers; for the long-lived ones one per runtime, equal except for the cgroup.
 int write_bundles(const std::string& directory, const std::string& profile) {
-  constexpr int kRuntimesMax = 4;
   write_config(directory + "/ends", directory + "/rootfs", "/coracle-bench/ends", "0", profile);
   for (int each = 0; each < kRuntimesMax; ++each) {
     std::string name = "stays-" + std::to_string(each);

@@ -8,6 +8,8 @@
 #   BEFORE              another build directory: its coracle-oci takes a turn in each round, too, and the median of each round's
 #                       ratio of this build to that one must be at most 1.03; two copies of one build differ by 1 or 2 in a hundred
 #   BENCH_SCALE=quick   small numbers, to see that it works
+case ${1:-} in -h|--help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+[ $# -le 1 ] || { echo "oci.sh: one build directory at most; usage: oci.sh [BEFORE]" >&2; exit 2; }
 . "$(dirname "$0")/../oci/lib.sh"
 before=
 if [ $# -gt 0 ]; then
@@ -19,7 +21,7 @@ if [ $# -gt 0 ]; then
 fi
 program=$bin/tests/bench/bench_oci
 [ -x "$program" ] || skip_all "$program is not built"
-if [ "${BENCH_SCALE:-full}" = quick ]; then rounds=10; else rounds=100; fi
+if [ "${BENCH_SCALE:-full}" = quick ]; then rounds=10; else rounds=96; fi  # whole periods of turn_of() in oci.cc, for 2, 3 and 4
 mkdir -p "$T/bundle/rootfs"
 cp "$bin/tests/bench/stamp" "$T/bundle/rootfs/stamp"
 "$program" bundle "$T/bundle" || exit 1
@@ -30,7 +32,8 @@ peers="runc" against=runc bar=0.3
 if [ $cgroups = v2 ]; then peers="crun runc" against=crun bar=0.8; fi
 arguments=("coracle-oci=$(command_of coracle-oci)")
 for name in $peers; do arguments+=("$name=$(command_of "$name")"); done
-[ -z "$before" ] || arguments+=("$before")
+# It is the third, also of four: so it comes after each peer as often as coracle-oci does, from one round to the next too.
+[ -z "$before" ] || arguments=("${arguments[@]:0:2}" "$before" "${arguments[@]:2}")
 n=0 failures=0
 judge() {  # judge WHAT VALUE BAR TEXT
   n=$((n + 1))
