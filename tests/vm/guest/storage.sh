@@ -25,8 +25,15 @@ another_disk() {  # another_disk TYPE MEBIBYTES OPTIONS: volumes may be on such 
   mkdir -p "/srv/$1" && modprobe loop && truncate -s "${2}M" "/root/$1.img" && "mkfs.$1" -q "/root/$1.img" && mount -o "loop,$3" "/root/$1.img" "/srv/$1" &&
     sed -i "s#]#, /srv/$1]#" /etc/coracle/config.yaml && systemctl restart coracled && until_true 60 ready
 }
-is_empty() { is "$(ls -A "$1" "$1/.coracle.projects" 2>/dev/null | grep -vE '^$|:$|^.coracle')" ""; }  # no volume, no record of its project
-has_no_quotas() { is "$(xfs_quota -x -c 'report -p -n -N' "$1" | awk '$1 != "#0" && $2 + $4 > 0')" ""; }
+is_empty() {  # is_empty DISK: it is mounted, and has no volume and no record of a volume's project
+  local there records=
+  mountpoint "$1" && there=$(ls -A "$1") && { [ ! -e "$1/.coracle.projects" ] || records=$(ls -A "$1/.coracle.projects"); } &&
+    is "$(grep -v '^\.coracle' <<<"$there")$records" ""
+}
+has_no_quotas() {  # has_no_quotas DISK: only what belongs to no project, "#0", is counted
+  local report
+  report=$(xfs_quota -x -c 'report -p -n -N' "$1") && grep '^#0 ' <<<"$report" && is "$(awk '$1 != "#0" && $2 + $4 > 0' <<<"$report")" ""
+}
 block_claim() {  # block_claim: a claim for a block device, and the pod "raw" that has it as /dev/disk
   truncate -s 8M /root/block.img
   coraclectl apply -f - <<Y
