@@ -8,7 +8,6 @@ Each scenario runs once with each runtime and records its results, without rando
 per scenario: equal, or the differences. A scenario that runc itself fails on this machine is skipped, with its result.
 """
 import argparse
-import fnmatch
 import json
 import os
 import re
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from peers import COMMAND_SECONDS, OURS, Notes, Ran, differences, print_differences, run_on_terminal
+from peers import COMMAND_SECONDS, OURS, Notes, Ran, chosen, differences, print_differences, run_on_terminal
 
 PEER = "runc"
 
@@ -265,7 +264,7 @@ def main():
     arguments.add_argument("runtimes", nargs="+")
     options = arguments.parse_args()
     runtimes = dict(each.split("=", 1) for each in options.runtimes)
-    names = [name for name in SCENARIOS if any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(","))]
+    names = chosen(list(SCENARIOS), options.only)
     failures = 0
     for count, name in enumerate(names, 1):
         engines = {}

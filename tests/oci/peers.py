@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests that run the same scenario with two runtimes (podman.py, containerd.py): commands and their exit status,
-also on a terminal; the results of a scenario; and the differences of two results."""
+"""For tests that run the same scenario with several runtimes (podman.py, containerd.py): commands and their exit status, also on
+a terminal; the results of a scenario; and the differences of two results. For validation.py too: the scenarios that are wanted."""
 import fcntl
+import fnmatch
 import os
 import pty
 import re
@@ -52,6 +53,15 @@ def run_on_terminal(argv, typed="", rows=33, columns=101):
     os.close(fd)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return Ran(status, out.decode(errors="replace").replace("\r", ""))
+
+
+def chosen(names, patterns):
+    """The names that one of the patterns ("a*,b") matches. Ends the program if one matches none: it is misspelt."""
+    patterns = patterns.split(",")
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            sys.exit(f"{os.path.basename(sys.argv[0])}: there is no {pattern!r}, only {' '.join(names)}")
+    return [name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
 class Notes:

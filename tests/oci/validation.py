@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the OCI runtime-tools validation programs with several runtimes, and compares.
 
-  validation.py --programs DIRECTORY --explained FILE --where PLACE [--only PATTERN] [--jobs N] NAME=COMMAND...
+  validation.py --programs DIRECTORY --explained FILE --where PLACE [--only PATTERN,…] [--jobs N] NAME=COMMAND...
 
 The current directory contains what the programs need: runtimetest and rootfs-ARCH.tar.gz. COMMAND is one path. The runtime
 named coracle-oci is ours, the others are its peers.
@@ -19,7 +19,6 @@ a line here. Prints for each program and runtime: "ok", or the failed lines. The
 """
 import argparse
 import concurrent.futures
-import fnmatch
 import os
 import re
 import signal
@@ -28,6 +27,7 @@ import sys
 import threading
 import time
 
+from peers import chosen
 from progress import Progress
 
 OURS = "coracle-oci"
@@ -157,8 +157,7 @@ def main():
     peers = [name for name in runtimes if name != OURS]
     runner = Runner(options.programs)
     progress = Progress("validation")
-    programs = sorted(name for name in os.listdir(options.programs)
-                      if name not in ("runtimetest", "complete") and fnmatch.fnmatch(name, options.only))
+    programs = chosen(sorted(set(os.listdir(options.programs)) - {"runtimetest", "complete"}), options.only)
 
     all_programs, programs = programs, progress.left(programs)
     explained = Explained(options.explained, options.where)
