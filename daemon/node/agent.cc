@@ -235,7 +235,14 @@ void Agent::stop() {
 Result<void> Agent::adopt() {
   auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));
   worker_.find_ids(sandboxes);
-  for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](RestingPod& pod) { pod.began_before = true; });
+  for (const auto& sandbox : sandboxes) {
+    SandboxMark mark = SandboxMark::from_text(sandbox.metadata);
+    table_.change(sandbox.id, [&](RestingPod& pod) {
+      pod.began_before = true;
+      pod.is_static = mark.is_static;
+      if (mark.is_static) pod.adopted_as = std::make_shared<const Key>(std::move(mark.pod));
+    });
+  }
   return {};
 }
 

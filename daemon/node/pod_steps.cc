@@ -323,8 +323,7 @@ Result<void> PodSync::forget() {
   seams_.table.erase(uid_);
   worker_.drop(uid_);
   forgotten_ = true;
-  if (desired_.is_static)
-    for (const auto& [uid, successor] : seams_.table.static_pods_of(record_.key)) seams_.look_again(uid);
+  if (desired_.is_static) wake_successors(record_.key);
   return {};
 }
 

@@ -115,6 +115,7 @@ Result<bool> PodSync::prepare() {
     if (!sandbox) {
       seams_.table.erase(uid_);
       worker_.drop(uid_);
+      if (desired_.adopted_as) wake_successors(*desired_.adopted_as);
       return false;
     }
     SandboxMark mark = SandboxMark::from_text(sandbox->metadata);
@@ -144,6 +145,11 @@ bool PodSync::waits_for_predecessor() const {
   if (!desired_.is_static || desired_.gone || record_.sandbox != SandboxFact::absent) return false;
   auto all = seams_.table.static_pods_of(record_.key);
   return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.first != uid_ && entry.second.gone; });
+}
+
+// Call when a static pod has ended and is no longer in the table.
+void PodSync::wake_successors(const Key& name) const {
+  for (const auto& [uid, successor] : seams_.table.static_pods_of(name)) seams_.look_again(uid);
 }
 
 // An ended pod has its status on the disk, in case the API had not stored it before a crash.

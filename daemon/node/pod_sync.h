@@ -46,6 +46,7 @@ class PodSync {
   // ---- gather ----
   Result<bool> prepare();
   bool waits_for_predecessor() const;
+  void wake_successors(const Key& name) const;
   void weigh();
   void restore_status();
   Result<void> look();

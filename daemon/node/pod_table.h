@@ -29,6 +29,9 @@ struct PodState {
   std::shared_ptr<std::set<std::string>> taken;  // claims that it has alone; null: none. Only the table looks at them
   std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
   std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
+  // Of a static pod: its name, if an earlier daemon started it; null: this one did. If its file has changed, only its sandbox is
+  // known.
+  std::shared_ptr<const Key> adopted_as;
 };
 
 template <typename Pointer>
@@ -84,12 +87,16 @@ class PodTable {
       return found;
     });
   }
-  // The static pods of this name. A changed manifest is a new pod, and its predecessor (gone) may not have ended yet.
+  // The static pods of this name. A changed manifest is a new pod, and its predecessor (gone) may not have ended yet; one
+  // that an earlier daemon started has no object.
   std::map<std::string, DesiredPod> static_pods_of(const Key& key) const {
     return pods_.with([&](const auto& pods) {
       std::map<std::string, DesiredPod> found;
-      for (const auto& [uid, pod] : pods)
-        if (pod.is_static && pod.object->key() == KeyView(key)) found.emplace(uid, awake(pod));
+      for (const auto& [uid, pod] : pods) {
+        if (!pod.is_static) continue;
+        bool same = pod.object ? pod.object->key() == KeyView(key) : pod.adopted_as && *pod.adopted_as == key;
+        if (same) found.emplace(uid, awake(pod));
+      }
       return found;
     });
   }

@@ -127,6 +127,7 @@ class Machine : public ::testing::Test {
     ASSERT_TRUE(agent_->adopt());
     for (auto& informer : informers_) ASSERT_TRUE(informer->start());
     for (auto& informer : informers_) ASSERT_TRUE(informer->wait_synced({}));
+    if (reads_manifests_) agent_->read_manifests();
     agent_->sweep();
     settle();
   }
@@ -222,7 +223,8 @@ class Machine : public ::testing::Test {
   std::function<std::string(const Object& pod)> held_back_;
   std::function<void(std::chrono::nanoseconds)> pause_;
   std::function<bool(int, int)> is_dropped_;
-  std::mutex network_calls_;  // for tests with several workers
+  bool reads_manifests_ = false;  // at the start, as the daemon does
+  std::mutex network_calls_;      // for tests with several workers
   std::vector<std::string> attached_;
   std::vector<HostPort> host_ports_;
   std::optional<Error> attach_error_;

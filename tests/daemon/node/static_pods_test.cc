@@ -243,5 +243,51 @@ TEST_F(StaticPodsTest, a_file_that_becomes_wrong_leaves_its_pod_running) {
   EXPECT_NE(log.find("spec.terminationGracePeriodSeconds: expected an integer"), log.npos) << log;
 }
 
+// What an earlier daemon started.
+class AdoptedPodsTest : public Machine {
+ protected:
+  static constexpr const char* kName = "db-node-1";
+
+  AdoptedPodsTest() {
+    std::filesystem::create_directories(config_.manifests_dir);
+    reads_manifests_ = true;
+  }
+  void write(const std::string& text) { std::ofstream(config_.manifests_dir + "/db.yaml") << text; }
+  static std::string manifest_of(const std::string& fields) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: a, image: \"web:1\"}], " + fields + "}\n";
+  }
+  // Starts the pod as that daemon did, with a file in an emptyDir.
+  void start(const std::string& uid) {
+    uid_ = uid;
+    runtime::SandboxSpec sandbox;
+    sandbox.id = uid;
+    sandbox.metadata = SandboxMark{{"default", kName}, uid, "2026-01-01T00:00:00Z", 5, false, true, 0}.to_text();
+    ASSERT_TRUE(runtime_.create_sandbox(sandbox));
+    runtime::ContainerSpec container;
+    container.id = "a-0";
+    container.spec.process.args = {"/bin/web"};
+    container.metadata = ContainerMark{"a", "web:1", "sha256:1", "SIGTERM", "web:1", "File", 0}.to_text();
+    ASSERT_TRUE(runtime_.start_container(uid, container));
+    std::filesystem::create_directories(config_.state_dir + "/" + uid + "/volumes/e");
+    std::ofstream(data()) << "data";
+  }
+  std::string data() const { return config_.state_dir + "/" + uid_ + "/volumes/e/data"; }
+
+  std::string uid_;
+};
+
+TEST_F(AdoptedPodsTest, a_pod_of_a_changed_file_waits_for_the_end_of_the_one_before) {
+  runtime_.script("a", {.ignores_signals = true});
+  start("0123456789abcdef0123456789abcdef");  // of what the file had
+  write(manifest_of("terminationGracePeriodSeconds: 5"));
+  boot();
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
+  advance(std::chrono::seconds(5));
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 2u);
+  EXPECT_EQ(state("a", kName), "Running");
+  EXPECT_EQ(runtime_.sandboxes()->size(), 1u);
+}
+
 }  // namespace
 }  // namespace coracle::node
