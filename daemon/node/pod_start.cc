@@ -42,6 +42,10 @@ Result<void> PodSync::start(const std::string& name) {
   const ContainerRef* container = containers().find(name);
   ContainerRecord* record = record_.find(name);
   if (!container || !record) return {};
+  if (desired_.refused) {  // its values may mean something else: user 4294967296 would be root
+    config_error(*container, *record, kConfigError, Error(Code::invalid, *desired_.refused));
+    return {};
+  }
   if (!record_.volumes_ready || Volumes::need_server(pod(), seams_.storage)) TRY(prepare_volumes());
   else TRY(ask_places());
   auto image = image_for(*container, *record);
@@ -50,7 +54,7 @@ Result<void> PodSync::start(const std::string& name) {
   int attempt = record->attempt + 1;
   auto spec = container_spec(*container, *record, *image, attempt);
   if (!spec) {
-    config_error(*container, *record, "CreateContainerConfigError", spec.error());
+    config_error(*container, *record, kConfigError, spec.error());
     return {};
   }
   begin_attempt(*record, attempt);

@@ -81,6 +81,7 @@ Result<Outcome> PodSync::run() {
   TRY(look());
   note_released();
   if (waits_for_predecessor()) return Outcome{};
+  tell_refused();
   weigh();
   take_reports();
   admit();
@@ -412,8 +413,13 @@ void PodSync::note_back_offs(const Plan& plan) {
 
 // Pods that were bound before a reboot have passed their scheduling gate already, so they wait here.
 void PodSync::wait_for_others() {
-  record_.held_back = false;
-  bool may_begin = record_.sandbox != SandboxFact::alive && !deleting() && record_.verdict == Verdict::none && !record_.released;
+  const bool alive = record_.sandbox == SandboxFact::alive;
+  record_.held_back = desired_.refused && !alive && !deleting() && record_.verdict == Verdict::none;
+  if (record_.held_back) {  // for good: not even its sandbox is replaced
+    for (auto& container : record_.containers) wait_with(container, kConfigError, *desired_.refused);
+    return seams_.start_order.let_go(uid_);
+  }
+  bool may_begin = !alive && !deleting() && record_.verdict == Verdict::none && !record_.released;
   if (!seams_.held_back || !may_begin) return seams_.start_order.let_go(uid_);
   seams_.start_order.hold(uid_, record_.key.ns);
   std::string why = seams_.held_back(*desired_.object);
@@ -491,6 +497,11 @@ void PodSync::tell_unenforceable() {
   runtime::Enforcement enforcement = seams_.runtime.enforcement();
   if (std::string missing = unenforceable(pod(), enforcement); !missing.empty())
     event(true, "LimitsNotEnforced", "This machine cannot hold the pod's limits of " + missing + ": " + enforcement.missing);
+}
+
+void PodSync::tell_refused() {
+  if (!desired_.refused || deleting() || std::exchange(entry_.told_refused, true)) return;
+  event(true, "FailedValidation", *desired_.refused);
 }
 
 void PodSync::event(bool warning, std::string_view reason, std::string message, const ContainerRef* container) const {

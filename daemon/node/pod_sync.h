@@ -25,6 +25,8 @@ constexpr std::chrono::milliseconds kDrainMin{20};     // shortest wait if the p
 constexpr std::chrono::seconds kRulesDelayMax{1};      // longest time until a pod that has become ready is in the rules
 constexpr std::chrono::seconds kPullErrorShown{2};     // ErrImagePull is shown for so long, then ImagePullBackOff
 
+constexpr const char* kConfigError = "CreateContainerConfigError";  // a waiting reason
+
 std::string duration_text(std::chrono::seconds span);
 // The key of a running hook: "<container id> postStart".
 std::string hook_name(const ContainerRecord& record, const char* hook);
@@ -129,6 +131,7 @@ class PodSync {
   // ---- report ----
   Result<void> write_status();
   void tell_unenforceable();
+  void tell_refused();
   void event(bool warning, std::string_view reason, std::string message, const ContainerRef* container = nullptr) const;
   void again_at(SteadyTime when) { again_ = again_ ? std::min(*again_, when) : when; }
 

@@ -29,6 +29,7 @@ struct PodState {
   std::shared_ptr<std::set<std::string>> taken;  // claims that it has alone; null: none. Only the table looks at them
   std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
   std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
+  std::shared_ptr<const std::string> refused;    // of a static pod: why none of its containers may start; null: they may
   // Of a static pod: its name, if an earlier daemon started it; null: this one did. If its file has changed, only its sandbox is
   // known.
   std::shared_ptr<const Key> adopted_as;

@@ -143,7 +143,8 @@ Result<void> complete_static_pod(json::value& pod) {
 
 }  // namespace
 
-Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
+Result<StaticPod> static_pod(std::string_view text, const std::string& file, const std::string& node_name,
+                             const std::function<bool(const std::string& uid)>& runs) {
   std::vector<std::string> duplicates;  // of duplicate keys the last one counts, as for the kubelet
   auto documents = TRY(parse_yaml(text, nullptr, &duplicates).wrap(file));
   if (!duplicates.empty())
@@ -168,8 +169,15 @@ Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, con
   json::object& annotations = object_at(pod, "metadata.annotations");
   annotations[kHashAnnotation] = hash;
   annotations[kSourceAnnotation] = "file";
-  TRY(complete_static_pod(pod).wrap(file));
-  return Object::make(kPod, std::move(pod));
+  json::value complete = pod;
+  auto checked = complete_static_pod(complete).wrap(file);
+  if (!checked && !(runs && runs(hash))) return checked.take_error();
+  StaticPod made;
+  made.object = TRY(Object::make(kPod, checked ? complete : pod));
+  if (!checked)
+    made.refused = std::make_shared<const std::string>(
+        checked.error().text() + "; the pod runs already and goes on, but none of its containers is started again");
+  return made;
 }
 
 json::value mirror_of(const Object& pod, std::string_view node_uid) {
@@ -198,6 +206,11 @@ StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods
   else log_warning("node", watch.error().text());
 }
 
+bool StaticPods::has(const std::string& uid) const {
+  auto known = table_.get(uid);
+  return known && !known->gone;
+}
+
 StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
   ByFile now;
   for (const auto& name : files::list(config_.manifests_dir)) {
@@ -208,9 +221,11 @@ StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
     }
     std::string path = config_.manifests_dir + "/" + name;
     auto text = sys::read_file(path, kManifestMax);
-    auto pod = text ? static_pod(*text, path, config_.node_name) : Result<ObjectPtr>(text.take_error());
+    auto runs = [this](const std::string& uid) { return has(uid); };
+    auto pod = text ? static_pod(*text, path, config_.node_name, runs) : Result<StaticPod>(text.take_error());
     if (pod) {
-      now[name] = *pod;
+      if (pod->refused) remarks[name] = *pod->refused;
+      now[name] = *std::move(pod);
       continue;
     }
     remarks[name] = pod.error().text();
@@ -225,16 +240,15 @@ std::map<Key, std::string> StaticPods::choose(Remarks& remarks) const {
   std::map<Key, std::string> chosen;
   for (const auto& [file, pod] : by_file_) {
     auto runs = [&](const std::string& other) {  // after a restart of the daemon, only the table has that information
-      auto before = runs_.find(pod->key());
+      auto before = runs_.find(pod.object->key());
       if (before != runs_.end()) return before->second == other;
-      auto known = table_.get(by_file_.at(other)->uid());
-      return known && !known->gone;
+      return has(by_file_.at(other).object->uid());
     };
-    auto [there, first] = chosen.try_emplace(pod->key(), file);
+    auto [there, first] = chosen.try_emplace(pod.object->key(), file);
     if (first) continue;
     std::string waits = file;
     if (runs(file) && !runs(there->second)) std::swap(waits, there->second);
-    remarks[waits] = "pod " + pod->key().text() + " waits: " + there->second + " defines one of this name, too";
+    remarks[waits] = "pod " + pod.object->key().text() + " waits: " + there->second + " defines one of this name, too";
   }
   return chosen;
 }
@@ -251,8 +265,8 @@ void StaticPods::read() {
   by_file_ = read_files(remarks);
   runs_ = choose(remarks);
   log_new(std::move(remarks));
-  std::map<std::string, ObjectPtr> wanted;  // by uid
-  for (const auto& [key, file] : runs_) wanted[by_file_.at(file)->uid()] = by_file_.at(file);
+  std::map<std::string, StaticPod> wanted;  // by uid
+  for (const auto& [key, file] : runs_) wanted[by_file_.at(file).object->uid()] = by_file_.at(file);
   // Removed pods first: their successors must find them gone and wait for their end.
   for (const auto& uid : table_.uids()) {
     if (wanted.count(uid)) continue;
@@ -265,7 +279,8 @@ void StaticPods::read() {
   }
   for (const auto& [uid, pod] : wanted) {
     table_.change(uid, [&](RestingPod& desired) {
-      desired.object = pod->at_rest();
+      desired.object = pod.object->at_rest();
+      desired.refused = pod.refused;
       desired.is_static = true;
       desired.gone = false;
     });
@@ -295,6 +310,7 @@ Result<void> StaticPods::reflect() {
     if (node_uid.empty())
       if (auto node = client_.get(kNode, {"", config_.node_name})) node_uid = (*node)->uid();
     auto made = client_.create(kPod, mirror_of(*pod->object, node_uid));
+    if (!made && pod->refused && made.error().code() == Code::invalid) continue;  // the API refuses it for the same reason
     if (!made && made.error().code() != Code::already_exists && outcome)
       outcome = made.take_error().wrap("make mirror pod " + pod->object->key().text());
   }

@@ -29,11 +29,18 @@ inline constexpr std::string_view kHashAnnotation = "kubernetes.io/config.hash";
 inline constexpr std::string_view kSourceAnnotation = "kubernetes.io/config.source";
 inline constexpr std::string_view kSeenAnnotation = "kubernetes.io/config.seen";
 
+struct StaticPod {
+  ObjectPtr object;
+  std::shared_ptr<const std::string> refused;  // why none of its containers may be started; null: they may
+};
+
 // The pod of one manifest as it runs on this node: its name is "<name>-<node>", its uid a hash of its content. It is decoded,
-// completed with defaults and validated as the body of a request is, and may not refer to objects of the API. Unknown fields are
-// logged and dropped. Errors: invalid or bad_request, with the file name and the field. Source: kubelet,
+// completed with defaults and validated as the body of a request is, and may not refer to objects of the API. A pod that fails
+// these checks but `runs`, because an earlier version of this daemon started it, is returned as it was decoded, and as refused.
+// Unknown fields are logged and dropped. Errors: invalid or bad_request, with the file name and the field. Source: kubelet,
 // pkg/kubelet/config/common.go.
-Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name);
+Result<StaticPod> static_pod(std::string_view text, const std::string& file, const std::string& node_name,
+                             const std::function<bool(const std::string& uid)>& runs = {});
 // The mirror pod for the API.
 json::value mirror_of(const Object& pod, std::string_view node_uid);
 
@@ -42,7 +49,8 @@ class StaticPods {
   StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table,
              std::function<void(const std::string&)> look_again);
 
-  // Reads the directory and updates the table. An unusable file is logged, once for each reason, and its earlier pod stays.
+  // Reads the directory and updates the table. An unusable file is logged, once for each reason, and its earlier pod stays. For
+  // the first call the table must have the sandboxes of an earlier daemon.
   void read();
   // Creates, updates and deletes the mirror pods according to the table.
   Result<void> reflect();
@@ -53,8 +61,9 @@ class StaticPods {
   bool on_mirror(const Informer::Change& change);
 
  private:
-  using ByFile = std::map<std::string, ObjectPtr>;
+  using ByFile = std::map<std::string, StaticPod>;
   using Remarks = std::map<std::string, std::string>;  // by file: why its pod does not run
+  bool has(const std::string& uid) const;              // the table, and the pod is not to end
   ByFile read_files(Remarks& remarks) const;
   std::map<Key, std::string> choose(Remarks& remarks) const;
   void log_new(Remarks remarks);

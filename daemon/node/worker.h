@@ -118,7 +118,7 @@ class PodWorker {
     std::map<std::string, Pull, std::less<>> pulls;        // as in Reports
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that could not be started
     std::optional<WallTime> volumes_refresh_at;
-    bool looked = false, told_unenforceable = false, weighed = false;
+    bool looked = false, told_unenforceable = false, told_refused = false, weighed = false;
     std::stop_source gone;                                  // what its hooks look at
     std::string missing_pull_secrets;                       // as told
     std::map<std::string, SteadyTime> mount_failures_told;  // by text

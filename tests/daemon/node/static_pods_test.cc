@@ -197,7 +197,7 @@ TEST_F(StaticPodsTest, it_gets_the_defaults_of_a_pod) {
   std::string text =
       "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {tolerations: [{effect: NoExecute, operator: Exists, "
       "tolerationSeconds: 5}], containers: [{name: a, image: \"one:1\", resources: {limits: {cpu: 1}}}]}\n";
-  ObjectPtr pod = MUST(static_pod(text, "/m/db.yaml", "node-1"));
+  ObjectPtr pod = MUST(static_pod(text, "/m/db.yaml", "node-1")).object;
   view::PodSpec spec = view::Pod(*pod).spec();
   EXPECT_EQ(spec.restart_policy(), "Always");
   EXPECT_EQ(spec.dns_policy(), "ClusterFirst");
@@ -221,7 +221,8 @@ TEST_F(StaticPodsTest, a_mirror_that_the_api_refuses_keeps_no_other_from_it) {
 TEST_F(StaticPodsTest, values_of_the_right_type_reach_the_pod) {
   ObjectPtr pod = MUST(static_pod(manifest("securityContext: {runAsUser: 1e3, fsGroup: 0x10}, activeDeadlineSeconds: 600.0, "
                                            "terminationGracePeriodSeconds: 30, hostUsers: yes, unknown: 1"),
-                                  "/m/db.yaml", "node-1"));
+                                  "/m/db.yaml", "node-1"))
+                      .object;
   view::PodSpec spec = view::Pod(*pod).spec();
   EXPECT_EQ(spec.security_context().run_as_user(), 1000);
   EXPECT_EQ(spec.security_context().fs_group(), 16);
@@ -243,7 +244,42 @@ TEST_F(StaticPodsTest, a_file_that_becomes_wrong_leaves_its_pod_running) {
   EXPECT_NE(log.find("spec.terminationGracePeriodSeconds: expected an integer"), log.npos) << log;
 }
 
-// What an earlier daemon started.
+// The uid of a pod that would be refused if it did not run.
+std::string refused_uid(const std::string& text) {
+  std::string uid;
+  EXPECT_FALSE(static_pod(text, "/m/db.yaml", "node-1", [&](const std::string& asked) {
+    uid = asked;
+    return false;
+  }));
+  return uid;
+}
+
+TEST_F(StaticPodsTest, a_refused_pod_that_runs_has_a_mirror_unless_the_api_refuses_it) {
+  const std::string text = manifest("securityContext: {runAsUser: 4294967296}");
+  const std::string uid = refused_uid(text);
+  std::ofstream(config_.manifests_dir + "/db.yaml") << text;
+  static_pods_.read();
+  EXPECT_TRUE(table_.uids().empty()) << "it does not run";
+  table_.change(uid, [](RestingPod& pod) { pod.began_before = true; });
+  static_pods_.read();
+  std::optional<DesiredPod> pod = table_.get(uid);
+  ASSERT_TRUE(pod && pod->object && pod->is_static && pod->refused);
+  EXPECT_EQ(view::Pod(*pod->object).spec().security_context().run_as_user(), 4294967296);
+  client_.fail(1, Error(Code::unavailable, "the API is not there yet"), "create pods");
+  EXPECT_FALSE(static_pods_.reflect());
+  client_.fail(1, Error(Code::invalid, "spec.securityContext.runAsUser: Invalid value"), "create pods");
+  EXPECT_TRUE(static_pods_.reflect()) << "trying again is of no use";
+  EXPECT_TRUE(static_pods_.reflect());
+  EXPECT_EQ(client_.all(kPod).size(), 1u);
+  std::filesystem::remove(config_.manifests_dir + "/db.yaml");
+  static_pods_.read();
+  EXPECT_TRUE(table_.get(uid)->gone);
+  std::ofstream(config_.manifests_dir + "/db.yaml") << text;
+  static_pods_.read();
+  EXPECT_TRUE(table_.get(uid)->gone) << "it ends";
+}
+
+// What an earlier version started, which accepted more manifests.
 class AdoptedPodsTest : public Machine {
  protected:
   static constexpr const char* kName = "db-node-1";
@@ -256,7 +292,7 @@ class AdoptedPodsTest : public Machine {
   static std::string manifest_of(const std::string& fields) {
     return "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: a, image: \"web:1\"}], " + fields + "}\n";
   }
-  // Starts the pod as that daemon did, with a file in an emptyDir.
+  // Starts the pod as that version did, with a file in an emptyDir.
   void start(const std::string& uid) {
     uid_ = uid;
     runtime::SandboxSpec sandbox;
@@ -272,9 +308,71 @@ class AdoptedPodsTest : public Machine {
     std::ofstream(data()) << "data";
   }
   std::string data() const { return config_.state_dir + "/" + uid_ + "/volumes/e/data"; }
+  size_t starts() const { return runtime_calls("start_container").size(); }
+
+  void expect_to_go_on_without_starts(const std::string& fields, const std::string& why);
 
   std::string uid_;
 };
+
+void AdoptedPodsTest::expect_to_go_on_without_starts(const std::string& fields, const std::string& why) {
+  const std::string text = manifest_of(fields), uid = refused_uid(text);
+  write(text);
+  start(uid);
+
+  ::testing::internal::CaptureStderr();
+  boot();
+  agent_->read_manifests();  // as when another file changes
+  settle();
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("/db.yaml: "), log.npos) << log;
+  EXPECT_NE(log.find(why), log.npos) << log;
+  EXPECT_TRUE(events_.has("W FailedValidation " + config_.manifests_dir + "/db.yaml: "));
+  EXPECT_TRUE(events_.has(why));
+  EXPECT_EQ(state("a", kName), "Running");
+  EXPECT_TRUE(std::filesystem::exists(data()));
+
+  runtime_.exit(uid, "a-0", 1);
+  settle();
+  EXPECT_EQ(state("a", kName), "Waiting CreateContainerConfigError");
+  advance(std::chrono::seconds(600));
+  boot();  // a third daemon
+  advance(std::chrono::seconds(600));
+  EXPECT_EQ(state("a", kName), "Waiting CreateContainerConfigError");
+  runtime_.kill_pause(uid);
+  settle();
+  advance(std::chrono::seconds(600));
+  EXPECT_EQ(state("a", kName), "Waiting CreateContainerConfigError");
+  EXPECT_EQ(starts(), 1u) << "only that of the earlier version";
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
+  EXPECT_TRUE(runtime_calls("remove_sandbox").empty());
+  EXPECT_TRUE(std::filesystem::exists(data()));
+
+  write(manifest_of("terminationGracePeriodSeconds: 5"));
+  agent_->read_manifests();
+  settle();
+  EXPECT_EQ(state("a", kName), "Running");
+  EXPECT_EQ(starts(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(data()));
+  write(text);
+  agent_->read_manifests();
+  settle();
+  EXPECT_EQ(state("a", kName), "Running") << "it ran, but it does not run now";
+  EXPECT_EQ(starts(), 2u);
+  EXPECT_EQ(runtime_.sandboxes()->size(), 1u);
+  EXPECT_FALSE(runtime_.sandbox_spec(uid));
+}
+
+TEST_F(AdoptedPodsTest, a_pod_that_refers_to_the_api_goes_on_without_starts) {
+  client_.put(kConfigMap, R"({"metadata":{"namespace":"default","name":"c"},"data":{"k":"v"}})");
+  expect_to_go_on_without_starts("volumes: [{name: v, configMap: {name: c}}, {name: e, emptyDir: {}}]",
+                                 "spec.volumes[0].configMap: Forbidden: static pods may not reference configmaps");
+}
+
+TEST_F(AdoptedPodsTest, a_pod_that_the_api_would_refuse_goes_on_without_starts) {
+  expect_to_go_on_without_starts("securityContext: {runAsUser: 4294967296}, volumes: [{name: e, emptyDir: {}}]",
+                                 "spec.securityContext.runAsUser: Invalid value: 4294967296");
+}
 
 TEST_F(AdoptedPodsTest, a_pod_of_a_changed_file_waits_for_the_end_of_the_one_before) {
   runtime_.script("a", {.ignores_signals = true});
