@@ -5,12 +5,13 @@
 #include <set>
 #include <span>
 
+#include "runtime/base/go_json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
-#include "store/object/yaml.h"
+#include "store/object/yaml_numbers.h"
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
 #include "store/schema/validate.h"
@@ -146,7 +147,7 @@ Result<void> complete_static_pod(json::value& pod) {
 Result<StaticPod> static_pod(std::string_view text, const std::string& file, const std::string& node_name,
                              const std::function<bool(const std::string& uid)>& runs) {
   std::vector<std::string> duplicates;  // of duplicate keys the last one counts, as for the kubelet
-  auto documents = TRY(parse_yaml(text, nullptr, &duplicates).wrap(file));
+  auto documents = TRY(parse_yaml_with_floats(text, &duplicates).wrap(file));
   if (!duplicates.empty())
     log_warning("node", "a static pod's file has keys twice, the last one counts",
                 {{"file", file}, {"keys", join(duplicates, ", ")}});
@@ -155,7 +156,9 @@ Result<StaticPod> static_pod(std::string_view text, const std::string& file, con
   json::value& given = documents.front();
   if (!says_kind(given, kPod)) return Error(Code::invalid, file + ": is no v1 Pod");
   // A view reads a value of the wrong type as 0 or false: as the root user, or as no time at all.
-  schema::Decoded decoded = TRY(schema::decode(*schema::root_type("v1", "Pod"), given).wrap(file));
+  json::value typed = given;
+  store_whole_numbers_as_integers(typed);
+  schema::Decoded decoded = TRY(schema::decode(*schema::root_type("v1", "Pod"), std::move(typed)).wrap(file));
   if (!decoded.warnings.empty())
     log_warning("node", "a static pod's file has fields that no pod has",
                 {{"file", file}, {"fields", join(decoded.warnings, ", ")}});
@@ -164,7 +167,8 @@ Result<StaticPod> static_pod(std::string_view text, const std::string& file, con
   if (view::Pod(pod).spec().containers().empty()) return Error(Code::invalid, file + ": spec.containers: Required value");
   place_on(node_name, given);
   place_on(node_name, pod);
-  std::string hash = hash_of(to_text(given));  // as the file has it: a daemon with other fields finds its pods again
+  // As the file has it, with the numbers as they are written: a daemon of another version finds its pods again.
+  std::string hash = hash_of(to_text(given));
   object_at(pod, "metadata")["uid"] = hash;
   json::object& annotations = object_at(pod, "metadata.annotations");
   annotations[kHashAnnotation] = hash;

@@ -13,6 +13,7 @@
 #include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml_emitter.h"
+#include "store/object/yaml_numbers.h"
 
 namespace coracle {
 namespace {
@@ -50,7 +51,6 @@ std::optional<json::value> integer_of(std::string_view text) {
   return json::value(int64_t(-*magnitude));
 }
 
-// Whole numbers become integers, as in Kubernetes, which converts YAML to JSON before it decodes: replicas: 1e3 is 1000.
 std::optional<json::value> float_of(std::string_view text) {
   if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -59,7 +59,6 @@ std::optional<json::value> float_of(std::string_view text) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (auto whole = integer_if_whole(number)) return json::value(*whole);
   return json::value(number);
 }
 
@@ -88,9 +87,13 @@ json::value resolve_scalar(std::string_view text) {
 
 // ---- reading ----
 
+// Whole numbers become integers, as in Kubernetes, which converts YAML to JSON before it decodes: replicas: 1e3 is 1000.
+enum class WholeNumbers : uint8_t { as_integers, as_written };
+
 class Reader {
  public:
-  Reader(std::string_view text, std::vector<std::string>* duplicates) : duplicates_(duplicates) {
+  Reader(std::string_view text, WholeNumbers numbers, std::vector<std::string>* duplicates)
+      : numbers_(numbers), duplicates_(duplicates) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
@@ -209,7 +212,9 @@ class Reader {
       if (tag.empty() && (text == ".inf" || text == ".Inf" || text == ".INF" || text == "-.inf" || text == ".nan" ||
                           text == ".NaN" || text == ".NAN"))
         return wrong("a number that JSON cannot hold", line());
-      return resolve_scalar(text);
+      json::value value = resolve_scalar(text);
+      if (numbers_ == WholeNumbers::as_integers) store_whole_numbers_as_integers(value);
+      return value;
     }
     return json::value(json::string(text));
   }
@@ -288,17 +293,27 @@ class Reader {
   size_t nodes_ = 0, alias_nodes_ = 0, anchor_nodes_ = 0;  // an alias counts as its value
   size_t bytes_ = 0, alias_bytes_ = 0, anchor_bytes_ = 0;  // of keys and scalars
   std::vector<Step> path_;                                 // of the current node
+  const WholeNumbers numbers_;
   std::vector<std::string>* const duplicates_;
 };
+
+Result<std::vector<json::value>> read_documents(std::string_view text, WholeNumbers numbers, std::vector<size_t>* lines,
+                                                std::vector<std::string>* duplicates) {
+  text = without_byte_order_mark(text);
+  if (text.size() > kYamlBytesMax) return Error(Code::too_large, "error parsing YAML: the text is larger than 16 MiB");
+  if (has_many_tag_directives(text)) return Error(Code::too_large, "error parsing YAML: too many %TAG directives");
+  return Reader(text, numbers, duplicates).documents(lines);
+}
 
 }  // namespace
 
 Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines,
                                             std::vector<std::string>* duplicates) {
-  text = without_byte_order_mark(text);
-  if (text.size() > kYamlBytesMax) return Error(Code::too_large, "error parsing YAML: the text is larger than 16 MiB");
-  if (has_many_tag_directives(text)) return Error(Code::too_large, "error parsing YAML: too many %TAG directives");
-  return Reader(text, duplicates).documents(lines);
+  return read_documents(text, WholeNumbers::as_integers, lines, duplicates);
+}
+
+Result<std::vector<json::value>> parse_yaml_with_floats(std::string_view text, std::vector<std::string>* duplicates) {
+  return read_documents(text, WholeNumbers::as_written, nullptr, duplicates);
 }
 
 std::string to_yaml(const json::value& value) {

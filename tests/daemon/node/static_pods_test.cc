@@ -244,6 +244,16 @@ TEST_F(StaticPodsTest, a_file_that_becomes_wrong_leaves_its_pod_running) {
   EXPECT_NE(log.find("spec.terminationGracePeriodSeconds: expected an integer"), log.npos) << log;
 }
 
+// It is the same in all versions, also with floats: else an update would end the pod.
+TEST_F(StaticPodsTest, its_uid_does_not_depend_on_how_numbers_are_read) {
+  ObjectPtr pod = MUST(static_pod("apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: a, image: "
+                                  "\"one:1\", resources: {limits: {cpu: 1.0, memory: 1e9}}}]}\n",
+                                  "/m/db.yaml", "node-1"))
+                      .object;
+  EXPECT_EQ(pod->uid(), "2e3228705217ae2e6cbcfbcff5173839");  // of {…"limits":{"cpu":1E0,"memory":1E9}…}
+  EXPECT_EQ(get_string(view::Pod(*pod).spec().containers()[0].raw(), "resources.limits.cpu"), "1");
+}
+
 // The uid of a pod that would be refused if it did not run.
 std::string refused_uid(const std::string& text) {
   std::string uid;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "store/object/yaml_numbers.h"
+
 namespace coracle {
 namespace {
 
@@ -53,6 +55,14 @@ TEST(Yaml, reads_scalars_as_kubernetes_does) {
            Row{"1: x\ntrue: z", R"({"1":"x","true":"z"})"},
        })
     EXPECT_EQ(read(row.text), std::string(row.want) + "\n") << row.text;
+}
+
+TEST(Yaml, keeps_floats_where_a_text_is_identified_by_what_it_holds) {
+  std::vector<std::string> duplicates;
+  auto parsed = MUST(parse_yaml_with_floats("a: [1., 1e9, -0.0, 1, 1.5, '1.0', 1_0.0]\nb: 1\nb: {1.0: 2.0}\n", &duplicates));
+  ASSERT_EQ(parsed.size(), 1u);
+  EXPECT_EQ(to_text(parsed[0]), R"({"a":[1E0,1E9,-0E0,1,1.5E0,"1.0",1E1],"b":{"1.0":2E0}})");
+  EXPECT_EQ(duplicates, std::vector<std::string>{"b"});
 }
 
 TEST(Yaml, reads_documents_aliases_and_merge_keys) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// YAML with its numbers as they are written. It stands apart from yaml.h, because only those need it who identify a text by what
+// it holds: the identity must stay when the reading of numbers changes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/base/result.h"
+
+namespace coracle {
+
+// As parse_yaml(), but 1.0 and 1e3 are floats, not the integers 1 and 1000. store_whole_numbers_as_integers() makes what
+// parse_yaml() returns.
+Result<std::vector<json::value>> parse_yaml_with_floats(std::string_view text, std::vector<std::string>* duplicates = nullptr);
+
+}  // namespace coracle
