@@ -3,13 +3,14 @@
 # The tests of the OCI runtime in a virtual machine (tests/vm) with systemd and all controllers in cgroup v2, compared with crun,
 # runc, podman and containerd of that machine's Debian: the scripts of this directory run there. TAP. It takes an hour or more,
 # since every instruction is emulated.
-#   CORACLE_OCI_PARTS   which of: cgroup validation podman containerd bench cycles (default: all)
+#   vm.sh [PART...]     only these: cgroup validation podman containerd bench cycles; or those that CORACLE_OCI_PARTS names
 #   CORACLE_OCI_VM_SETTINGS   variables of those scripts, as NAME=value…; tests/vm/machine.sh describes further settings
 set -uo pipefail
 export CORACLE_VM_SUITE=${CORACLE_VM_SUITE:-trixie}
 title="oci in a virtual machine"
+all_parts="cgroup validation podman containerd bench cycles"
+[ $# -gt 0 ] || set -- ${CORACLE_OCI_PARTS:-}
 . "$(dirname "$0")/../vm/machine.sh"
-parts=${CORACLE_OCI_PARTS:-cgroup validation podman containerd bench cycles}
 
 there=$T/payload/payload
 mkdir -p "$there/tests/bench" "$there/cache"

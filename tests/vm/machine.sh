@@ -2,10 +2,19 @@
 # shellcheck shell=bash
 # The library of the tests in a virtual machine (run.sh here, tests/oci/vm.sh, tests/attacks/vm.sh): requirements of this machine,
 # a temporary directory that goes away with the virtual machine, the files that are copied into it, and running commands in it.
-#   title="what is skipped where something is missing"; . tests/vm/machine.sh
+#   title="what is skipped where something is missing"; [all_parts="NAME…"]; . tests/vm/machine.sh
+#   all_parts            of the script: its arguments name some of them. They, or all, are in $parts then
 #   CORACLE_BIN          the build (default: build)             CORACLE_VM_FILES   or a tree of installed files
 #   CORACLE_VM_SUITE     the machine's Debian (default: this one's)
 #   CORACLE_TEST_CACHE   where such a Debian is kept, once made
+case ${1:-} in -h|--help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+parts=${*:-${all_parts:-}}
+for part in $parts; do
+  case " ${all_parts:-} " in
+    *" $part "*) ;;
+    *) echo "$(basename "$0"): unknown word $part${all_parts:+; the parts are: $all_parts}; see --help" >&2; exit 2 ;;
+  esac
+done
 vm=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$vm/../.." && pwd)
 build=$(realpath -m "${CORACLE_BIN:-$root/build}")

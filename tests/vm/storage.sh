@@ -6,7 +6,7 @@
 #   storage.sh [PART...]   only these: sizes away nfs xfs btrfs
 set -uo pipefail
 title="volumes in a virtual machine"
-parts=" ${*:-sizes away nfs xfs btrfs} "
+all_parts="sizes away nfs xfs btrfs"
 . "$(dirname "$0")/machine.sh"
 
 diagnose() { on 60 'journalctl -u coracled --no-pager -n 40; coraclectl get pods,pvc,pv -o wide; coraclectl get events | tail -n 30; findmnt -R /srv; ls -la /srv/*' | sed 's/^/  | /'; }
@@ -19,7 +19,7 @@ check "files are installed" 120 "$unpack"'. /root/lib.sh && coracled --version' 
 check "a disk for volumes; the node is ready" 300 'disk_of_volumes 400 && mkdir -p /etc/coracle && echo "volumeDirs: [$volumes]" >/etc/coracle/config.yaml && echo "/root/volumes.img $volumes ext4 loop,prjquota,noauto 0 0" >>/etc/fstab
 systemctl daemon-reload; systemd-tmpfiles --create coracle.conf; systemctl enable --quiet --now coracled && until_true 100 ready && rootfs /root/box && coraclectl image pack /root/box localhost/busybox:latest --cmd sh' || { diagnose; exit 1; }
 
-has_part() { [[ $parts == *" $1 "* ]]; }
+has_part() { [[ " $parts " == *" $1 "* ]]; }
 
 # Claims small and other of 16 MiB, with the pods one and two; $1 ends all these names.
 check_claims() { check "two claims, each with a pod" 180 "claim small$1 16Mi && claim other$1 16Mi && pod one$1 small$1 'sleep 1000000' && pod two$1 other$1 'sleep 1000000' && until_true 100 phase_is one$1 Running && until_true 100 phase_is two$1 Running"; }
