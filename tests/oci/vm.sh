@@ -27,6 +27,11 @@ else
   done
   strip "$there"/build/runtime/*/* 2>/dev/null
 fi
+# containerd.py speaks to containerd's API by curl: this machine's, with the libraries that it needs. The images have none.
+if curl=$(command -v curl); then
+  install -D "$curl" "$T/payload/usr/local/bin/curl"
+  programs+=("$curl")
+fi
 libraries "${programs[@]}"
 case " $parts " in *" validation "*)
   if made=$("$root/tests/oci/validation_programs.sh" "$cache" 2>"$T/why"); then cp -r "$made" "$there/cache/"
@@ -42,7 +47,7 @@ out=$("$vm/vm.py" run "$T" 900 "timeout 800 systemctl is-system-running --wait; 
   [ -e /sys/fs/cgroup/cgroup.controllers ] || exit 1
   $unpack
   for f in subuid subgid; do echo containers:1000000:1000000 >>/etc/\$f; done  # for --userns auto
-  for p in podman crun runc containerd; do \$p --version | head -n 1; done") || bail "the machine boots and has what is needed" "$out"
+  for p in podman crun runc containerd ${curl:+curl}; do said=\$(\$p --version) || exit 1; head -n 1 <<<\$said; done") || bail "the machine boots and has what is needed" "$out"
 sed 's/^/# /' <<<"$out"
 
 part() {  # part NAME SECONDS COMMAND
