@@ -20,7 +20,7 @@ struct LogFlags {
   int64_t tail = -1, limit_bytes = 0, max_requests = 5;
   bool follow = false, previous = false, timestamps = false, all_containers = false, prefix = false, ignore_errors = false;
   bool all_pods = false, skip_backend_tls = false;
-  Flag tail_flag;
+  Flag tail_flag, container_flag;
 };
 
 struct Stream {
@@ -66,7 +66,7 @@ Result<void> copy(Session& session, const Request& request, const std::string& p
 
 std::vector<std::string> containers_of(const json::value& pod) {
   std::vector<std::string> names;
-  for (const char* list : {"spec.initContainers", "spec.containers"})
+  for (const char* list : {"spec.initContainers", "spec.containers", "spec.ephemeralContainers"})
     for (const auto& container : get_array(pod, list)) names.emplace_back(get_string(container, "name"));
   return names;
 }
@@ -75,10 +75,18 @@ std::vector<std::string> containers_of(const json::value& pod) {
 Result<void> check_log_flags(const LogFlags& flags) {
   if (!flags.args.empty() && !flags.selector.empty())
     return Error(Code::bad_request, "only a selector (-l) or a POD name is allowed");
+  if (flags.args.size() > 2 || (flags.args.empty() && flags.selector.empty()))
+    return Error(Code::bad_request,
+                 "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
+                 "logs command\nSee 'coraclectl logs -h' for help and examples");
   if (!flags.since_time.empty() && flags.since != "0s" && flags.since != "0")
     return Error(Code::bad_request, "at most one of `sinceTime` or `sinceSeconds` may be specified");
-  if (flags.all_containers && !flags.container.empty())
-    return Error(Code::bad_request, "--all-containers=true should not be specified with container name " + flags.container);
+  const bool names_container = flags.args.size() == 2;
+  const std::string& container = names_container ? flags.args[1] : flags.container;
+  if (flags.all_containers && !container.empty())
+    return Error(Code::bad_request, "--all-containers=true should not be specified with container name " + container);
+  if (names_container && flags.container_flag.count() > 0)
+    return Error(Code::bad_request, "only one of -c or an inline [CONTAINER] arg is allowed");
   if (flags.limit_bytes < 0) return Error(Code::bad_request, "--limit-bytes must be greater than 0");
   if (flags.tail < -1) return Error(Code::bad_request, "--tail must be greater than or equal to -1");
   return {};
@@ -102,8 +110,17 @@ Result<std::vector<json::value>> pods_of(Session& session, const std::vector<std
   return pods;
 }
 
+// The pods of the object that the line names: one of them, or all.
+Result<std::vector<json::value>> named_pods(Session& session, const LogFlags& flags, std::chrono::milliseconds patience) {
+  if (flags.all_pods) return pods_of(session, flags.args);
+  json::value pod = TRY(one_pod(session, flags.args, true, patience));
+  return std::vector{std::move(pod)};
+}
+
 Result<int> run_logs(Commands& commands, LogFlags flags) {
   TRY(check_log_flags(flags));
+  // The second word is a container behind whatever word: "logs job x" means the pod "job".
+  if (flags.args.size() == 2) flags.container = flags.args[1], flags.args.resize(1);
   auto running_timeout = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
   if (running_timeout.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
   if (flags.all_pods) flags.prefix = true;
@@ -119,36 +136,19 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     }
     if (flags.tail < 0 && flags.tail_flag.count() == 0) flags.tail = 10;
   } else {
-    if (flags.args.empty() || flags.args.size() > 2)
-      return Error(Code::bad_request,
-                   "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
-                   "logs command\nSee 'coraclectl logs -h' for help and examples");
-    bool names_container =
-        flags.args.size() > 1 && (flags.args[0].find('/') != std::string::npos || !schema::catalog().by_name(flags.args[0]));
-    if (names_container && !flags.container.empty())
-      return Error(Code::bad_request, "only one of -c or an inline [CONTAINER] arg is allowed");
-    if (names_container) flags.container = flags.args[1], flags.args.resize(1);
-    if (flags.all_pods) {
-      pods = TRY(pods_of(*session, flags.args));
-    } else {
-      auto pod = one_pod(*session, flags.args, true, running_timeout);
-      if (!pod && pod.error().details())  // said here as kubectl says it
-        return Error(pod.error().code(), "error from server (" + std::string(reason_of(pod.error())) +
-                                             "): " + pod.error().text() + " in namespace " + coracle::quoted(session->ns()));
-      if (!pod) return pod.take_error();
-      if (!flags.container.empty()) TRY(choose_container(*pod, flags.container, true));
-      pods.push_back(std::move(*pod));
-    }
+    auto named = named_pods(*session, flags, running_timeout);
+    if (!named && named.error().details() && named.error().code() == Code::not_found)  // said here as kubectl says it
+      return Error(Code::not_found,
+                   "error from server (NotFound): " + named.error().text() + " in namespace " + coracle::quoted(session->ns()));
+    pods = TRY(std::move(named));
   }
   std::vector<Stream> streams;
   for (const auto& pod : pods) {
     std::string name(get_string(pod, "metadata.name"));
-    if (!flags.container.empty()) {
-      streams.push_back({name, flags.container});
-    } else if (flags.all_containers) {
+    if (flags.all_containers) {
       for (const auto& container : containers_of(pod)) streams.push_back({name, container});
     } else {
-      const json::value* container = TRY(choose_container(pod, {}, false));
+      const json::value* container = TRY(choose_log_container(pod, flags.container, flags.all_pods));
       streams.push_back({name, std::string(get_string(*container, "name"))});
     }
   }
@@ -184,7 +184,7 @@ void add_logs(Commands& commands) {
   auto flags = std::make_shared<LogFlags>();
   Command logs = commands.add("logs", "Show what containers wrote");
   logs.add_option("args", flags->args, "POD [CONTAINER], or deployment/NAME, job/NAME, ...");
-  logs.add_option("-c,--container", flags->container, "the container");
+  flags->container_flag = logs.add_option("-c,--container", flags->container, "the container");
   logs.add_option("-l,--selector", flags->selector, "of all pods with these labels");
   logs.add_option("--since", flags->since, "only what is newer than this: 10s, 5m, 1h");
   logs.add_option("--since-time", flags->since_time, "only what is newer than this RFC 3339 time");

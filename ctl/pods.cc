@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ctl/command.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 
@@ -83,23 +84,62 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   return std::move(found.front());
 }
 
-Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet) {
-  std::string wanted = name.empty() ? default_container(pod) : name;
+namespace {
+
+std::string_view marked_container(const json::value& pod) {
+  const json::value* mark = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
+  return mark && mark->is_string() ? std::string_view(mark->get_string()) : std::string_view();
+}
+
+const json::value* container_of_pod(const json::value& pod, std::string_view name) {
+  for (const char* list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
+    for (const auto& container : get_array(pod, list))
+      if (get_string(container, "name") == name) return &container;
+  return nullptr;
+}
+
+std::string names_in_pod(const json::value& pod) {
   std::vector<std::string> names;
-  const json::value* found = nullptr;
-  for (const auto& [list, kind] : {std::pair("spec.containers", ""), std::pair("spec.initContainers", " (init)"),
-                                   std::pair("spec.ephemeralContainers", " (ephem)")})
-    for (const auto& container : get_array(pod, list)) {
-      names.push_back(std::string(get_string(container, "name")) + kind);
-      if (get_string(container, "name") == wanted) found = &container;
-    }
-  if (!found)
-    return Error(Code::bad_request, "container " + wanted + " is not valid for pod " +
-                                        std::string(get_string(pod, "metadata.name")) + " out of: " + join(names, ", "));
-  bool marked = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"}) != nullptr;
-  if (name.empty() && !quiet && !marked && names.size() > 1)
-    std::fprintf(stderr, "Defaulted container \"%s\" out of: %s\n", wanted.c_str(), join(names, ", ").c_str());
-  return found;
+  for (const auto& [list, kind] : {std::pair("spec.containers", ""), std::pair("spec.ephemeralContainers", " (ephem)"),
+                                   std::pair("spec.initContainers", " (init)")})
+    for (const auto& container : get_array(pod, list)) names.push_back(std::string(get_string(container, "name")) + kind);
+  return join(names, ", ");
+}
+
+Result<const json::value*> named_container(const json::value& pod, std::string_view name) {
+  if (const json::value* found = container_of_pod(pod, name)) return found;
+  return Error(Code::bad_request, "container " + std::string(name) + " is not valid for pod " +
+                                      std::string(get_string(pod, "metadata.name")) + " out of: " + names_in_pod(pod));
+}
+
+Result<const json::value*> first_container(const json::value& pod, bool quiet) {
+  const json::array& containers = get_array(pod, "spec.containers");
+  if (containers.empty())
+    return Error(Code::bad_request, "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
+                                        std::string(get_string(pod, "metadata.name")) + " does not have any containers");
+  bool alone = containers.size() == 1 && get_array(pod, "spec.initContainers").empty() &&
+               get_array(pod, "spec.ephemeralContainers").empty();
+  if (!quiet && !alone)
+    tell("Defaulted container " + coracle::quoted(get_string(containers.front(), "name")) + " out of: " + names_in_pod(pod) +
+         "\n");
+  return &containers.front();
+}
+
+}  // namespace
+
+Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet) {
+  std::string_view wanted = name.empty() ? marked_container(pod) : std::string_view(name);
+  return wanted.empty() ? first_container(pod, quiet) : named_container(pod, wanted);
+}
+
+Result<const json::value*> choose_log_container(const json::value& pod, const std::string& name, bool quiet) {
+  if (!name.empty()) return named_container(pod, name);
+  std::string_view marked = marked_container(pod);
+  if (const json::value* found = marked.empty() ? nullptr : container_of_pod(pod, marked)) return found;
+  if (!marked.empty())
+    tell("Default container name " + coracle::quoted(marked) + " not found in pod " +
+         std::string(get_string(pod, "metadata.name")) + "\n");
+  return first_container(pod, quiet);
 }
 
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container) {
@@ -112,13 +152,6 @@ Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view
   }
   return Error(Code::internal, "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
                                    std::string(get_string(pod, "metadata.name")) + " failed with unknown exit code");
-}
-
-std::string default_container(const json::value& pod) {
-  const json::value* named = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
-  if (named && named->is_string()) return std::string(named->get_string());
-  const json::array& containers = get_array(pod, "spec.containers");
-  return containers.empty() ? std::string() : std::string(get_string(containers.front(), "name"));
 }
 
 }  // namespace coracle::ctl

@@ -19,11 +19,13 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
 // With a `patience`, waits so long until an object that is no pod has one. Errors: timeout, too.
 Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false,
                             std::chrono::milliseconds patience = {});
-// The container in the annotation kubectl.kubernetes.io/default-container, else the first.
-std::string default_container(const json::value& pod);
-// The container `name`, or the default container if `name` is "". If there are several and `quiet` is false, prints the chosen
-// one to standard error. The result points into `pod`. Errors: bad_request, with the names of the containers.
+// The container `name`; if that is "", the one in the annotation kubectl.kubernetes.io/default-container, else the first. If
+// there are several and neither names one, prints the first's name to standard error, unless `quiet`. The result points into
+// `pod`. Errors: bad_request, with the names of the containers. Source: kubectl pkg/cmd/util/podcmd.
 Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet);
+// The same for logs, which takes the first container where the annotation names none that is there, and prints that to standard
+// error, also if `quiet`. Source: kubectl pkg/polymorphichelpers/logsforobject.go.
+Result<const json::value*> choose_log_container(const json::value& pod, const std::string& name, bool quiet);
 // The exit code of a finished pod: 0 if it succeeded, else the container's. Returns nothing if the pod still runs. Pure. Errors:
 // internal if the pod failed and the container's status has no exit code.
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);

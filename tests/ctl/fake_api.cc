@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -58,6 +59,7 @@ struct FakeApi::State {
     std::vector<Sent> writes;
     std::string warning;
     std::set<std::string> forbidden;
+    std::optional<Error> refusal;  // of writes
     int revision = 1000;
   };
   Guarded<Data> data;
@@ -80,6 +82,7 @@ FakeApi::State::Answer FakeApi::State::read(const Data& data, const httplib::Req
   if (request.path == "/api/v1") return parse_json(R"({"resources":[{"name":"pods"},{"name":"pods/eviction"}]})");
   if (data.forbidden.contains(place.resource))
     return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot read it").with({});
+  if (place.subresource == "log") return json::value(place.name + " " + request.get_param_value("container"));
   if (!place.name.empty()) {
     auto found = data.objects.find(request.path);
     if (found == data.objects.end()) return not_there(place);
@@ -165,6 +168,7 @@ void FakeApi::State::handle(const httplib::Request& request, httplib::Response& 
     for (const auto& [name, value] : request.params) sent.query[name] = value;
     if (!request.body.empty()) sent.body = parse_json(request.body).value_or(json::value());
     all.writes.push_back(sent);
+    if (all.refusal) return *all.refusal;
     return write(all, sent, place);
   });
   if (!answer) response.status = http_status(answer.error());
@@ -222,6 +226,12 @@ void FakeApi::warn(std::string text) {
 void FakeApi::forbid(const std::string& resource) {
   state_->data.with([&](State::Data& data) { data.forbidden.insert(resource); });
 }
+
+void FakeApi::refuse_writes(Error error) {
+  state_->data.with([&](State::Data& data) { data.refusal = std::move(error); });
+}
+
+std::string FakeApi::url() const { return "http://127.0.0.1:" + std::to_string(state_->port); }
 
 FakeApi::Outcome FakeApi::run(const std::vector<std::string>& words) {
   CommandLine line("coraclectl", "a test's");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An API server with a few objects behind plain HTTP, and coraclectl command lines against it: their output, their requests, and
-// the changed objects. It stores objects by path, supports dry runs like Kubernetes' server, and validates nothing.
+// the changed objects. It stores objects by path, supports dry runs like Kubernetes' server, and validates nothing. The log of a
+// container is a JSON text: "POD CONTAINER".
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/json.h"
+#include "runtime/base/result.h"
 
 namespace coracle::ctl {
 
@@ -32,6 +34,8 @@ class FakeApi {
   std::vector<Sent> take_writes();           // those since the last call
   void warn(std::string text);               // added to every later response
   void forbid(const std::string& resource);  // refuses to read any: "pods"
+  void refuse_writes(Error error);           // answers each later one with it
+  std::string url() const;                   // "http://127.0.0.1:PORT"
 
   struct Outcome {
     int code;

@@ -30,5 +30,24 @@ TEST(Pods, a_pod_that_failed_without_its_container_has_no_exit_code) {
             "pod default/once failed with unknown exit code");
 }
 
+std::string container_chosen(const std::string& annotations, const std::string& spec, const std::string& name = "") {
+  json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web","annotations":{)" + annotations +
+                                R"(}},"spec":{)" + spec + "}}");
+  auto container = choose_container(pod, name, true);
+  return container ? std::string(get_string(**container, "name")) : container.error().text();
+}
+
+TEST(Pods, a_container_is_chosen_by_name_then_mark_then_order) {
+  const std::string spec =
+      R"("containers":[{"name":"a"},{"name":"b"}],"initContainers":[{"name":"i"}],"ephemeralContainers":[{"name":"e"}])";
+  auto mark = [](const std::string& name) { return R"("kubectl.kubernetes.io/default-container":")" + name + "\""; };
+  EXPECT_EQ(container_chosen("", spec), "a");
+  EXPECT_EQ(container_chosen(mark("b"), spec), "b");
+  EXPECT_EQ(container_chosen(mark("b"), spec, "e"), "e");
+  EXPECT_EQ(container_chosen(mark(""), spec), "a");
+  EXPECT_EQ(container_chosen(mark("gone"), spec), "container gone is not valid for pod web out of: a, b, e (ephem), i (init)");
+  EXPECT_EQ(container_chosen("", ""), "pod default/web does not have any containers");
+}
+
 }  // namespace
 }  // namespace coracle::ctl

@@ -145,7 +145,7 @@ expect "version: both" "3" eval "c version | grep -c Version:"
 expect_fail "version: another format" "--output must be 'yaml' or 'json'" c version -o x
 
 # ---- flags ----
-expect "logs --all-pods" "2" eval "c logs deployment/web --all-pods 2>/dev/null | grep -c '^\[pod/web-.*/busybox\] hello'"
+expect "logs --all-pods" "2" eval "c logs deployment/web --all-pods | grep -c '^\[pod/web-.*/busybox\] hello'"
 expect_fail "logs -f: --max-log-requests" 'maximum allowed concurrency is 1, use --max-log-requests' c logs -f -l app=web --max-log-requests=1
 expect_match "get --server-print=false" '^NAME +AGE$' c get pods --server-print=false
 expect "get --subresource" "2" eval "c get deployment web --subresource=scale -o json | jq .spec.replicas"

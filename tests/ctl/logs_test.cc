@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose logs are shown, and what is said about the choice.
+#include <gtest/gtest.h>
+
+#include "tests/ctl/fake_api.h"
+
+namespace coracle::ctl {
+namespace {
+
+const std::string kLogPods = "/api/v1/namespaces/default/pods/";
+
+class LogsTest : public testing::Test {
+ protected:
+  LogsTest() {
+    const std::string two = R"("containers":[{"name":"main"},{"name":"side"}])";
+    put("stale", two, R"("kubectl.kubernetes.io/default-container":"gone")");
+    put("web", two + R"(,"initContainers":[{"name":"setup"}],"ephemeralContainers":[{"name":"look"}])");
+    api_.put("/apis/apps/v1/namespaces/default/deployments/web",
+             R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"default"},
+                 "spec":{"selector":{"matchLabels":{"app":"web"}}}})");
+  }
+  void put(const std::string& name, const std::string& spec, const std::string& annotations = "",
+           const std::string& app = "web") {
+    api_.put(kLogPods + name, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                                  R"(","namespace":"default","labels":{"app":")" + app + R"("},"annotations":{)" + annotations +
+                                  R"(}},"spec":{)" + spec + "}}");
+  }
+  FakeApi::Outcome logs(std::vector<std::string> words) {
+    words.insert(words.begin(), "logs");
+    return api_.run(words);
+  }
+  void expect_refused(const std::vector<std::string>& words, const std::string& text) {
+    FakeApi::Outcome outcome = logs(words);
+    EXPECT_EQ(outcome.code, 1) << text;
+    EXPECT_EQ(outcome.out, "") << text;
+    EXPECT_EQ(outcome.err, text + "\n");
+  }
+
+  FakeApi api_;
+};
+
+const std::string kStaleMark = "Default container name \"gone\" not found in pod stale\n";
+const std::string kOfStale = "Defaulted container \"main\" out of: main, side\n";
+const std::string kOfWeb = "Defaulted container \"main\" out of: main, side, look (ephem), setup (init)\n";
+
+TEST_F(LogsTest, says_which_container_it_takes) {
+  FakeApi::Outcome outcome = logs({"web"});
+  EXPECT_EQ(outcome.out, "\"web main\"");
+  EXPECT_EQ(outcome.err, kOfWeb);
+  outcome = logs({"web", "-c", "look"});
+  EXPECT_EQ(outcome.out + outcome.err, "\"web look\"");
+  put("marked", R"("containers":[{"name":"main"},{"name":"side"}])", R"("kubectl.kubernetes.io/default-container":"side")");
+  outcome = logs({"marked"});
+  EXPECT_EQ(outcome.out + outcome.err, "\"marked side\"");
+}
+
+TEST_F(LogsTest, of_all_pods_say_no_container) {
+  FakeApi::Outcome outcome = logs({"deployment/web", "--all-pods"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "[pod/stale/main] \"stale main\"\n[pod/web/main] \"web main\"\n");
+  EXPECT_EQ(outcome.err, kStaleMark);
+}
+
+TEST_F(LogsTest, a_mark_of_no_container_is_told_and_ignored) {
+  FakeApi::Outcome outcome = logs({"stale"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "\"stale main\"");
+  EXPECT_EQ(outcome.err, kStaleMark + kOfStale);
+  outcome = logs({"-l", "app=web"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "\"stale main\"\"web main\"");
+  EXPECT_EQ(outcome.err, kStaleMark + kOfStale + kOfWeb);
+  EXPECT_EQ(logs({"stale", "--all-containers"}).err, "") << "nothing is chosen";
+}
+
+TEST_F(LogsTest, all_containers_are_also_the_ephemeral_ones) {
+  EXPECT_EQ(logs({"web", "--all-containers"}).out, "\"web setup\"\"web main\"\"web side\"\"web look\"");
+}
+
+TEST_F(LogsTest, a_container_that_one_pod_lacks_is_refused_before_anything_is_shown) {
+  const std::string text = "error: container look is not valid for pod stale out of: main, side";
+  expect_refused({"stale", "look"}, text);
+  expect_refused({"-l", "app=web", "-c", "look", "--ignore-errors"}, text);
+  expect_refused({"deployment/web", "--all-pods", "-c", "look"}, text);
+}
+
+TEST_F(LogsTest, all_containers_are_not_one) {
+  const std::string text = "error: --all-containers=true should not be specified with container name side";
+  expect_refused({"web", "side", "--all-containers"}, text);
+  expect_refused({"web", "-c", "side", "--all-containers"}, text);
+  expect_refused({"web", "main", "-c", "side"}, "error: only one of -c or an inline [CONTAINER] arg is allowed");
+}
+
+// The first word is a pod, whatever kind has that name.
+TEST_F(LogsTest, the_second_word_is_a_container) {
+  put("job", R"("containers":[{"name":"main"},{"name":"x"}])", "", "none");
+  FakeApi::Outcome outcome = logs({"job", "x"});
+  EXPECT_EQ(outcome.out + outcome.err, "\"job x\"");
+  EXPECT_EQ(logs({"job"}).out, "\"job main\"");
+  outcome = logs({"deployment/web", "side"});
+  EXPECT_EQ(outcome.out, "\"stale side\"");
+  EXPECT_EQ(outcome.err, "Found 2 pods, using pod/stale\n");
+  for (const char* flag : {"--all-pods", "--all-pods=false"})
+    expect_refused({"node", "x", flag}, "error: error from server (NotFound): pods \"node\" not found in namespace \"default\"");
+  expect_refused({"deployment", "web"},
+                 "error: error from server (NotFound): pods \"deployment\" not found in namespace \"default\"");
+  api_.forbid("pods");
+  expect_refused({"web"}, "Error from server (Forbidden): pods is forbidden: User \"eve\" cannot read it");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
