@@ -185,8 +185,12 @@ Result<int> edit_last_applied(Commands& commands, const EditLastAppliedFlags& fl
     return 0;
   };
   for (;;) {
-    std::string saved = TRY(edit_in_editor(path, kLastAppliedHead + why + body, flags.windows_line_endings));
-    std::string edited = without_comments(saved);
+    auto saved = edit_in_editor(path, kLastAppliedHead + why + body, flags.windows_line_endings);
+    if (!saved) {
+      leave_edit_file(path, original);
+      return saved.take_error();
+    }
+    std::string edited = without_comments(*saved);
     if (edited == original) return stop("Edit cancelled, no changes made.\n");
     if (trim(edited).empty()) return stop("Edit cancelled, saved file was empty.\n");
     auto after = edited_configurations(edited, lives, validation);

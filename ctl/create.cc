@@ -159,8 +159,12 @@ Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, Do
   std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
   const std::string before = body;
   for (;;) {
-    std::string saved = TRY(edit_in_editor(path, head + why + body, flags.windows_line_endings));
-    std::string edited = without_comments(saved);
+    auto saved = edit_in_editor(path, head + why + body, flags.windows_line_endings);
+    if (!saved) {
+      leave_edit_file(path, before);
+      return saved.take_error();
+    }
+    std::string edited = without_comments(*saved);
     bool is_empty = trim(edited).empty();
     if (is_empty || edited == before) {
       std::filesystem::remove(path);

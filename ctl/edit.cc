@@ -129,24 +129,14 @@ void note_failure(const Live& live, const Error& error, SaveResult& result) {
   }
 }
 
-// Errors: invalid for a change that no patch can make.
-Result<void> save_one(Session& session, const EditFlags& flags, const EditedObject& edited, SaveResult& result) {
+void save_one(Session& session, const EditFlags& flags, const EditedObject& edited, SaveResult& result) {
   const Live& live = edited.live;
-  if (json_equal(edited.before, edited.after)) {
-    print_done(flags, live, edited.after, "skipped");
-    return {};
-  }
-  for (const char* field : {"apiVersion", "kind", "metadata.name"})
-    if (get_string(edited.before, field) != get_string(edited.after, field))
-      return Error(Code::invalid, "At least one of apiVersion, kind and name was changed");
-  if (get_string(edited.before, "metadata.namespace") != get_string(edited.after, "metadata.namespace"))
-    return Error(Code::invalid, "the namespace of " + message_name(*live.kind, live.name) + " was changed");
+  if (json_equal(edited.before, edited.after)) return print_done(flags, live, edited.after, "skipped");
   json::value patch = schema::strategic_diff(*live.kind, edited.before, edited.after);
   if (flags.output_patch) out("Patch: " + to_text(patch) + "\n");
   auto patched = send_patch(session, flags, live, patch, kStrategicPatch, flags.subresource);
   if (patched) print_done(flags, live, *std::move(patched), "edited");
   else note_failure(live, patched.error(), result);
-  return {};
 }
 
 // The objects of a text, also of the Lists in it. Errors: invalid.
@@ -159,7 +149,9 @@ Result<std::vector<json::value>> objects_of(const std::string& text) {
       objects.push_back(std::move(one));
       continue;
     }
-    for (const json::value& item : get_array(one, "items")) {
+    const json::value* items = find(one, "items");
+    if (!items || !items->is_array()) return Error(Code::invalid, "the items of a List have to be a list");
+    for (const json::value& item : items->get_array()) {
       if (!item.is_object()) return Error(Code::invalid, "an object with apiVersion and kind is expected");
       objects.push_back(item);
     }
@@ -174,22 +166,46 @@ std::string identity_of(const json::value& object) {
          std::string(get_string(object, "metadata.name"));
 }
 
-// The objects of the saved text, each with what it was: they are known by their UID. Those that were taken out stay as they are.
-// Errors: invalid.
-Result<std::vector<EditedObject>> edited_objects(const std::string& text, const EditFlags& flags, const std::vector<Live>& lives,
-                                                 const std::vector<json::value>& shown) {
+// A namespace that was taken out is what it was. Errors: invalid for a change that no patch can make.
+Result<void> settle_identity(const Live& live, const json::value& before, json::value& after) {
+  std::string ns(get_string(after, "metadata.namespace"));
+  if (live.kind->kind.namespaced && !ns.empty() && ns != live.ns)
+    return Error(Code::invalid, "the namespace from the provided object " + coracle::quoted(ns) +
+                                    " does not match the namespace " + coracle::quoted(live.ns) +
+                                    ". You must pass '--namespace=" + ns + "' to perform this operation.");
+  for (const char* field : {"apiVersion", "kind", "metadata.name"})
+    if (get_string(before, field) != get_string(after, field))
+      return Error(Code::invalid, "At least one of apiVersion, kind and name was changed");
+  if (std::string_view was = get_string(before, "metadata.namespace"); ns.empty() && !was.empty())
+    make(after, "metadata.namespace") = std::string(was);
+  return {};
+}
+
+// The saved objects, each with what it was: they are known by their UID. Those that were taken out stay as they are. Looks at all
+// of them, before the first one is patched. Errors: invalid.
+Result<std::vector<EditedObject>> edited_objects(std::vector<json::value> objects, const EditFlags& flags,
+                                                 const std::vector<Live>& lives, const std::vector<json::value>& shown) {
   std::vector<EditedObject> edited;
-  std::vector<json::value> objects = TRY(objects_of(text));
   for (json::value& object : objects) {
     auto before = std::find_if(shown.begin(), shown.end(),
                                [id = identity_of(object)](const json::value& one) { return identity_of(one) == id; });
     if (before == shown.end())
       return Error(Code::invalid, "no original object found for " + std::string(get_string(object, "kind")) + " " +
                                       coracle::quoted(get_string(object, "metadata.name")));
+    const Live& live = lives[size_t(before - shown.begin())];
+    TRY(settle_identity(live, *before, object));
     if (flags.save_config) object = with_last_applied(object);
-    edited.push_back({lives[size_t(before - shown.begin())], *before, std::move(object)});
+    edited.push_back({live, *before, std::move(object)});
   }
   return edited;
+}
+
+// Spaces, comments and the order of keys say nothing in YAML. JSON is compared as it is written. Source: kubectl
+// pkg/cmd/util/helpers.go, StripComments.
+bool says_the_same(const std::string& text, const std::string& other, bool in_json) {
+  if (in_json || text == other) return text == other;
+  auto left = parse_yaml(text), right = parse_yaml(other);
+  return left && right && std::equal(left->begin(), left->end(), right->begin(), right->end(), json_equal);
 }
 
 // Lets the user edit all of `lives` in one file, until the server takes them or he gives up. Gives the exit code. Source: kubectl
@@ -216,31 +232,28 @@ Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector
     return error;
   };
   for (int passes = 0;; ++passes) {
-    bool again = passes > 0;
     auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + reasons) + body, flags.windows_line_endings);
-    if (!saved && again) return keep(saved.take_error());
-    if (!saved) {  // there is nothing of the user's in the file
-      std::filesystem::remove(path);
+    if (!saved) {
+      leave_edit_file(path, original);
       return saved.take_error();
     }
     std::string text = without_comments(*saved);
-    bool gives_up = text == body || (passes >= kUnattendedPassesMax && !::isatty(STDIN_FILENO));
-    if (again && gives_up) return keep(Error(Code::cancelled, "Edit cancelled, no valid changes were saved."));
-    if (text == original) return stop("Edit cancelled, no changes made.\n");
+    bool stays = passes > 0 && says_the_same(text, body, in_json), unattended = !::isatty(STDIN_FILENO);
+    if (stays || (unattended && passes >= kUnattendedPassesMax))
+      return keep(Error(Code::cancelled, "Edit cancelled, no valid changes were saved."));
+    if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
     if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
     body = text;
-    auto edited = edited_objects(text, flags, lives, shown);
-    if (!edited) {
-      reasons = commented("The edited file is not valid: " + edited.error().text()) + "#\n";
-      if (in_json) tell("error: the edited file is not valid: " + edited.error().text() + "\n");
+    auto objects = objects_of(text);
+    if (!objects) {
+      reasons = commented("The edited file is not valid: " + objects.error().text()) + "#\n";
+      if (in_json) tell("error: the edited file is not valid: " + objects.error().text() + "\n");
       continue;
     }
-    bool changes =
-        std::any_of(edited->begin(), edited->end(), [](const EditedObject& one) { return !json_equal(one.before, one.after); });
-    if (!changes && edited->size() == lives.size()) return stop("Edit cancelled, no changes made.\n");
+    auto edited = edited_objects(std::move(*objects), flags, lives, shown);
+    if (!edited) return keep(edited.take_error());
     SaveResult result;
-    for (const EditedObject& one : *edited)
-      if (auto done = save_one(session, flags, one, result); !done) return keep(done.take_error());
+    for (const EditedObject& one : *edited) save_one(session, flags, one, result);
     if (result.refused) {
       tell("You can run `coraclectl replace -f " + path + "` to try this update again.\n");
       return 1;

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "ctl/command.h"
+#include "ctl/edit.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
@@ -33,6 +34,20 @@ Result<std::string> make_edit_file(const std::string& ending) {
   return path;
 }
 
+namespace {
+
+Result<std::string> saved_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return read_rest(in, path);
+}
+
+std::string without_returns(std::string text) {
+  for (size_t at = 0; (at = text.find("\r\n", at)) != text.npos;) text.erase(at, 1);
+  return text;
+}
+
+}  // namespace
+
 Result<std::string> edit_in_editor(const std::string& path, const std::string& text, bool windows_line_endings) {
   {
     std::ofstream file(path, std::ios::trunc | std::ios::binary);
@@ -48,10 +63,17 @@ Result<std::string> edit_in_editor(const std::string& path, const std::string& t
   std::vector<std::string> argv = {"sh", "-c", std::string(editor) + " " + path};
   int status = TRY(run_program(argv));
   if (status != 0) return Error(Code::cancelled, "there was a problem with the editor " + coracle::quoted(editor));
-  std::ifstream in(path, std::ios::binary);
-  std::string saved = TRY(read_rest(in, path));
-  for (size_t at = 0; windows_line_endings && (at = saved.find("\r\n", at)) != saved.npos;) saved.erase(at, 1);
-  return saved;
+  std::string saved = TRY(saved_text(path));
+  if (!windows_line_endings) return saved;
+  return without_returns(std::move(saved));
+}
+
+void leave_edit_file(const std::string& path, const std::string& original) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  auto saved = saved_text(path);
+  if (saved && without_comments(without_returns(std::move(*saved))) == original) std::filesystem::remove(path, ignored);
+  else tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
 }
 
 }  // namespace coracle::ctl

@@ -17,5 +17,8 @@ Result<std::string> make_edit_file(const std::string& ending);
 // Lets the user edit `text` in that file and returns what was saved. With `windows_line_endings`, lines end in CR LF in the file
 // only. Errors: cancelled if the editor fails; errno's.
 Result<std::string> edit_in_editor(const std::string& path, const std::string& text, bool windows_line_endings = false);
+// After such an error: removes the file if it still says `original`, comments aside; else it is the user's, and he is told where
+// it is.
+void leave_edit_file(const std::string& path, const std::string& original);
 
 }  // namespace coracle::ctl
