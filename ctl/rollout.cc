@@ -282,20 +282,23 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
   });
 }
 
+void warn_of_apply(const Live& live) {
+  if (!find_keys(live.object, {"metadata", "annotations", kLastApplied})) return;
+  tell("Warning: resource " + std::string(live.kind->kind.resource) + "/" + live.name +
+       " was previously managed with 'kubectl apply'. Rolling back will not update the " + std::string(kLastApplied) +
+       " annotation, which may cause unexpected behavior on future 'kubectl apply' operations. Consider using 'kubectl apply' "
+       "with your previous configuration file instead.\n");
+}
+
 Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
   Session* session = TRY(commands.session());
   Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
+    warn_of_apply(live);  // first of all, as kubectl does: it stays true where the rest fails
     Rolling rolling = TRY(rolling_of(live, "rollbacker"));
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
     const Revision* target = TRY(revision_to_undo_to(history, flags.revision, rolling, live.name));
     json::value pod_template = template_of(*target, rolling);
-    if (!annotation(live.object, kLastApplied).empty())
-      tell(
-          "Warning: resource " + std::string(live.kind->kind.resource) + "/" + live.name +
-          " was previously managed with 'kubectl apply'. Rolling back will not update the " + std::string(kLastApplied) +
-          " annotation, which may cause unexpected behavior on future 'kubectl apply' operations. Consider using 'kubectl apply' "
-          "with your previous configuration file instead.\n");
     if (flags.dry_run == DryRun::client) {
       out(message_name(*live.kind, live.name) + " " + template_text(pod_template) + " (dry run)\n");
       return {};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "store/object/patch.h"
+#include "tests/ctl/fake_api.h"
 #include "tests/daemon/parsed.h"
 
 namespace coracle::ctl {
@@ -143,6 +144,33 @@ TEST(RolloutUndo, takes_sets_back_by_their_controller_revisions) {
   Undo undo = undo_to(object, history[0], Rolling::stateful_set);
   EXPECT_EQ(undo.type, std::string("application/strategic-merge-patch+json"));
   EXPECT_EQ(to_text(undo.patch), R"({"spec":{"template":{"$patch":"replace","spec":{"a":0}}}})");
+}
+
+// Also where nothing is rolled back.
+TEST(RolloutUndo, warns_first_of_what_apply_remembers) {
+  FakeApi api;
+  auto put = [&](const std::string& path, const std::string& version, const std::string& kind, const std::string& annotations) {
+    api.put(path, R"({"apiVersion":")" + version + R"(","kind":")" + kind +
+                      R"(","metadata":{"name":"web","namespace":"default","uid":"u","annotations":{)" + annotations + "}}}");
+  };
+  const std::string applied = R"("kubectl.kubernetes.io/last-applied-configuration":"{}")";
+  put("/apis/apps/v1/namespaces/default/deployments/web", "apps/v1", "Deployment", applied);
+  put("/apis/apps/v1/namespaces/default/daemonsets/web", "apps/v1", "DaemonSet", "");
+  put("/api/v1/namespaces/default/configmaps/web", "v1", "ConfigMap", applied);
+  auto warning = [](const std::string& object) {
+    return "Warning: resource " + object +
+           " was previously managed with 'kubectl apply'. Rolling back will not update the "
+           "kubectl.kubernetes.io/last-applied-configuration annotation, which may cause unexpected behavior on future 'kubectl "
+           "apply' operations. Consider using 'kubectl apply' with your previous configuration file instead.\n";
+  };
+  EXPECT_EQ(api.run({"rollout", "undo", "deployment/web", "--to-revision=9"}).err,
+            warning("deployments/web") + "error: unable to find specified revision 9 in history\n");
+  EXPECT_EQ(api.run({"rollout", "undo", "daemonset/web", "--to-revision=9"}).err,
+            "error: unable to find specified revision 9 in history\n");
+  FakeApi::Outcome outcome = api.run({"rollout", "undo", "configmap/web"});
+  EXPECT_TRUE(outcome.err.starts_with(warning("configmaps/web") + "error: error retrieving rollbacker for \"ConfigMap\""))
+      << outcome.err;
+  EXPECT_TRUE(api.take_writes().empty());
 }
 
 }  // namespace
