@@ -14,6 +14,7 @@
 #include "ctl/wait.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
+#include "store/client/download.h"
 #include "store/client/http.h"
 #include "store/client/in_cluster.h"
 #include "store/client/proxy.h"
@@ -378,6 +379,11 @@ Result<void> read_source(const std::string& name, const std::string& whole, std:
   return {};
 }
 
+std::string shown_source(const std::string& source) {
+  if (source == "-") return "standard input";
+  return is_url(source) ? without_user(source) : source;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session::Socket>> Session::upgrade(const Request& request, std::string_view protocol) {
@@ -467,7 +473,7 @@ Result<std::vector<Document>> read_documents(const std::vector<std::string>& fil
     auto text = read_manifest(source);
     if (!text && !wrong) return text.take_error();
     if (!text) wrong->push_back(text.take_error());
-    else TRY(read_source(source == "-" ? "standard input" : source, *text, documents, wrong));
+    else TRY(read_source(shown_source(source), *text, documents, wrong));
   }
   return documents;
 }

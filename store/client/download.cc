@@ -45,19 +45,28 @@ size_t on_download_header(char* bytes, size_t size, size_t count, void* user) {
   return line.size();
 }
 
-std::string host_of(const std::string& url) {
-  size_t start = url.find("://") + 3, end = url.find_first_of("/?#", start);
-  std::string authority = url.substr(start, end == url.npos ? end : end - start);
-  return authority.substr(authority.rfind('@') + 1);  // npos + 1 is 0
+// Without what stands before the last "@" of the part that ends at one of `ends`.
+std::string without_user_before(const std::string& url, const char* ends) {
+  size_t start = url.find("://");
+  if (start == url.npos) return url;
+  start += 3;
+  size_t at = url.substr(0, url.find_first_of(ends, start)).rfind('@');
+  return at == url.npos || at < start ? url : url.substr(0, start) + url.substr(at + 1);
 }
 
-Error unreachable(CURL* easy, const std::string& url, CURLcode code, const char* detail) {
+// With the port. `shown` is a URL without a user.
+std::string host_of(const std::string& shown) {
+  size_t start = shown.find("://") + 3, end = shown.find_first_of("/?#", start);
+  return shown.substr(start, end == shown.npos ? end : end - start);
+}
+
+Error unreachable(CURL* easy, const std::string& shown, CURLcode code, const char* detail) {
   long err = 0;
   curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &err);
   if (code == CURLE_COULDNT_CONNECT && err == ECONNREFUSED)
     return Error(Code::unavailable,
-                 "The connection to the server " + host_of(url) + " was refused - did you specify the right host or port?");
-  return Error(Code::unavailable, "Unable to connect to the server: unable to read URL " + quoted(url) + ": " +
+                 "The connection to the server " + host_of(shown) + " was refused - did you specify the right host or port?");
+  return Error(Code::unavailable, "Unable to connect to the server: unable to read URL " + quoted(shown) + ": " +
                                       (*detail ? detail : curl_easy_strerror(code)));
 }
 
@@ -93,17 +102,21 @@ Attempt try_download(const std::string& url, size_t bytes_max) {
   CURLcode code = curl_easy_perform(easy.get());
   long status = 0;
   curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  if (got.too_large) return {Error(Code::too_large, url + " is larger than " + std::to_string(bytes_max) + " bytes")};
-  if (code == CURLE_URL_MALFORMAT) return {Error(Code::bad_request, "the URL " + quoted(url) + " is not valid")};
-  if (code != CURLE_OK) return {unreachable(easy.get(), url, code, detail.data()), true};
+  const std::string shown = without_user(url);
+  if (got.too_large) return {Error(Code::too_large, shown + " is larger than " + std::to_string(bytes_max) + " bytes")};
+  if (code == CURLE_URL_MALFORMAT)  // perhaps because of a "/" in a password
+    return {Error(Code::bad_request, "the URL " + quoted(without_user_before(url, "")) + " is not valid")};
+  if (code != CURLE_OK) return {unreachable(easy.get(), shown, code, detail.data()), true};
   if (status == kOk) return {std::move(got.body)};
   Error refused(
       status == kNotFound ? Code::not_found : Code::unavailable,
-      "unable to read URL " + quoted(url) + ", server reported " + got.status_line + ", status code=" + std::to_string(status));
+      "unable to read URL " + quoted(shown) + ", server reported " + got.status_line + ", status code=" + std::to_string(status));
   return {std::move(refused), status >= kServerError};
 }
 
 }  // namespace
+
+std::string without_user(const std::string& url) { return without_user_before(url, "/?#"); }
 
 Result<std::string> download(const std::string& url, size_t bytes_max, const Attempts& attempts) {
   for (int left = attempts.count - 1;; --left) {

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/ctl/fake_api.h"
+
 namespace coracle::ctl {
 namespace {
 
@@ -273,6 +275,15 @@ TEST(Suggestion, is_the_closest_or_none) {
 TEST(MessageName, is_as_kubectl_says_it) {
   EXPECT_EQ(message_name(schema::catalog().of(kPod), "a"), "pod/a");
   EXPECT_EQ(message_name(schema::catalog().of(kDeployment), "a"), "deployment.apps/a");
+}
+
+TEST(DocumentsOfUrl, name_nobodys_password) {
+  FakeApi api;
+  const std::string path = "/api/v1/namespaces/default/gadgets/g";
+  api.put(path, R"({"apiVersion":"v9","kind":"Gadget","metadata":{"name":"g"}})");
+  auto documents = read_documents({"http://me:secret@" + api.url().substr(7) + path}, false);
+  ASSERT_FALSE(documents);
+  EXPECT_EQ(documents.error().text(), api.url() + path + ":1: no matches for kind \"Gadget\" in version \"v9\"");
 }
 
 }  // namespace

@@ -24,7 +24,14 @@ class DownloadTest : public testing::Test {
       response.set_content("it is over there", "text/plain");
       response.set_redirect("/manifest");
     });
-    server_.Get("/loop", [](const httplib::Request&, httplib::Response& response) { response.set_redirect("/loop"); });
+    server_.Get("/counted", [this](const httplib::Request&, httplib::Response& response) {
+      ++asked_;
+      response.set_content("kind: Pod\n", "text/plain");
+    });
+    server_.Get("/loop", [this](const httplib::Request&, httplib::Response& response) {
+      ++asked_;
+      response.set_redirect("/loop");
+    });
     server_.Get("/local",
                 [](const httplib::Request&, httplib::Response& response) { response.set_redirect("file:///etc/hostname"); });
     server_.Get("/broken", [this](const httplib::Request&, httplib::Response& response) { ++asked_, response.status = 503; });
@@ -80,6 +87,36 @@ TEST_F(DownloadTest, tries_again_what_is_the_servers_fault) {
   EXPECT_EQ(asked_.exchange(0), 3);
   EXPECT_FALSE(get("/forbidden"));
   EXPECT_EQ(asked_.exchange(0), 1);
+  EXPECT_FALSE(get("/loop"));
+  EXPECT_EQ(asked_.exchange(0), 3 * 11) << "each time the first request and ten redirections";
+  EXPECT_FALSE(get("/counted", 3));
+  EXPECT_EQ(asked_.exchange(0), 1) << "too large now is too large then";
+}
+
+TEST_F(DownloadTest, names_nobodys_password) {
+  auto said = [&](const std::string& path, size_t max = 1000) {
+    auto got = download("http://me:p%40ss@127.0.0.1:" + std::to_string(port_) + path, max, kAtOnce);
+    return got ? "no error: " + *got : got.error().text();
+  };
+  const std::string server = "127.0.0.1:" + std::to_string(port_);
+  EXPECT_EQ(said("/none"), "unable to read URL \"" + url("/none") + "\", server reported 404 Not Found, status code=404");
+  EXPECT_EQ(said("/manifest", 3), url("/manifest") + " is larger than 3 bytes");
+  EXPECT_TRUE(seen_.has_header("Authorization")) << "the server is told";
+  EXPECT_TRUE(said("/loop").starts_with("Unable to connect to the server: unable to read URL \"" + url("/loop") + "\": "))
+      << said("/loop");
+  EXPECT_EQ(download("http://me:p/ss@127.0.0.1", 10).error().text(), "the URL \"http://127.0.0.1\" is not valid");
+  server_.stop();
+  thread_.join();
+  EXPECT_EQ(said("/manifest"),
+            "The connection to the server " + server + " was refused - did you specify the right host or port?");
+}
+
+TEST(WithoutUser, leaves_the_rest_of_a_url) {
+  EXPECT_EQ(without_user("https://me:secret@example.com:8443/a@b?c=d@e#f@g"), "https://example.com:8443/a@b?c=d@e#f@g");
+  EXPECT_EQ(without_user("https://token@example.com"), "https://example.com");
+  for (const char* plain :
+       {"https://example.com/a@b", "http://[::1]:80/?q=a@b", "http://example.com#a@b", "http://", "file.yaml"})
+    EXPECT_EQ(without_user(plain), plain);
 }
 
 // A server must not make us read a file of this machine.
