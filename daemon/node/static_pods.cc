@@ -282,7 +282,10 @@ void StaticPods::read() {
     if (ends) look_again_(uid);
   }
   for (const auto& [uid, pod] : wanted) {
+    ObjectPtr shown = pods_.get(pod.object->key());  // perhaps since before a reboot: on_mirror did not find its pod
+    if (shown && shown->annotation(kMirrorAnnotation) != uid) shown = nullptr;
     table_.change(uid, [&](RestingPod& desired) {
+      if (shown && !desired.mirror) desired.mirror = shown->at_rest();
       desired.object = pod.object->at_rest();
       desired.refused = pod.refused;
       desired.is_static = true;

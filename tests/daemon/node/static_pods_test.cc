@@ -397,5 +397,18 @@ TEST_F(AdoptedPodsTest, a_pod_of_a_changed_file_waits_for_the_end_of_the_one_bef
   EXPECT_EQ(runtime_.sandboxes()->size(), 1u);
 }
 
+TEST_F(AdoptedPodsTest, the_mirror_from_before_a_reboot_shows_the_pod_again) {
+  write(manifest_of("terminationGracePeriodSeconds: 5"));
+  boot();
+  EXPECT_EQ(state("a", kName), "Running");
+  const std::string uid(client_.find(kPod, {"default", kName})->annotation(kMirrorAnnotation));
+  agent_.reset();
+  ASSERT_TRUE(runtime_.remove_sandbox(uid));
+  runtime_.script("a", {.start_error = Error(Code::invalid, "no such program")});
+  boot();
+  EXPECT_EQ(runtime_calls("create_sandbox").size(), 2u);
+  EXPECT_NE(state("a", kName), "Running");
+}
+
 }  // namespace
 }  // namespace coracle::node
