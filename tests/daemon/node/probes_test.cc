@@ -503,6 +503,7 @@ TEST(TaskPool, one_owner_s_tasks_hold_up_nobody_else) {
     pool.post(
         [&](std::stop_token stop) {
           state.with([](State& s) { s.most = std::max(s.most, ++s.running); });
+          state.notify();
           state.wait(
               stop, [](const State& s) { return s.open; }, [](State&) {});
           state.with([](State& s) { --s.running, ++s.done; });
@@ -516,8 +517,8 @@ TEST(TaskPool, one_owner_s_tasks_hold_up_nobody_else) {
       },
       "other");
   auto deadline = std::chrono::steady_clock::now() + seconds(20);
-  EXPECT_TRUE(state.wait_until(
-      {}, deadline, [](const State& s) { return s.other_done; }, [](State& s) { return s.other_done && s.done == 0; }));
+  auto both_wait = [](const State& s) { return s.other_done && s.running == 2; };
+  EXPECT_TRUE(state.wait_until({}, deadline, both_wait, [&](State& s) { return both_wait(s) && s.done == 0; }));
   state.with([](State& s) { s.open = true; });
   state.notify();
   EXPECT_TRUE(state.wait_until(

@@ -48,6 +48,24 @@ class Hanging {
   Guarded<State> state_;
 };
 
+// Whether a pod was woken. Shared with the threads of SlowPlaces, which nobody waits for.
+class Woken {
+ public:
+  std::function<void(const std::string&)> by(const std::string& uid) const {
+    return [count = count_, uid](const std::string& woken) {
+      count->with([&](int& all) { all += woken == uid; });
+      count->notify();
+    };
+  }
+  void wait() {
+    count_->wait(
+        {}, [](int all) { return all > 0; }, [](int) {});
+  }
+
+ private:
+  std::shared_ptr<Guarded<int>> count_ = std::make_shared<Guarded<int>>(0);
+};
+
 class SlowPlacesTest : public Machine {
  protected:
   SlowPlacesTest() {
@@ -219,9 +237,8 @@ TEST_F(SlowPlacesTest, an_error_is_returned_once_and_the_call_is_tried_again) {
 }
 
 TEST_F(SlowPlacesTest, an_error_that_nobody_waited_for_is_returned_by_the_next_call) {
-  Guarded<int> woken(0);
-  SlowPlaces places(
-      {clock_, [&](const std::string&) { woken.with([](int& count) { ++count; }), woken.notify(); }, milliseconds(1)});
+  Woken woken;
+  SlowPlaces places({clock_, woken.by("u"), milliseconds(1)});
   Guarded<bool> free(false);
   auto work = [&](const std::stop_token&) -> Result<void> {
     free.wait(
@@ -231,17 +248,14 @@ TEST_F(SlowPlacesTest, an_error_that_nobody_waited_for_is_returned_by_the_next_c
   const SlowPlaces::Call call{"u", "walk", [] { return std::string("/"); }};
   EXPECT_FALSE(MUST(places.call(call, true, work)).done);
   free.with([](bool& is_free) { is_free = true; }), free.notify();
-  woken.wait(
-      {}, [](int count) { return count == 1; }, [](int) {});
+  woken.wait();
   EXPECT_EQ(places.call(call, true, [](const std::stop_token&) { return Result<void>(); }).error().text(), "late");
   EXPECT_TRUE(places.call(call, true, [](const std::stop_token&) { return Result<void>(); })) << "once";
 }
 
 TEST_F(SlowPlacesTest, a_walk_of_a_pod_that_ends_is_stopped) {
-  Guarded<int> woken(0);
-  SlowPlaces places({clock_,
-                     [&](const std::string& uid) { woken.with([&](int& count) { count += uid == "u"; }), woken.notify(); },
-                     milliseconds(1)});
+  Woken woken;
+  SlowPlaces places({clock_, woken.by("u"), milliseconds(1)});
   auto walk = [](std::stop_token stop) -> Result<void> {
     Guarded<bool> never(false);
     never.wait(
@@ -251,8 +265,7 @@ TEST_F(SlowPlacesTest, a_walk_of_a_pod_that_ends_is_stopped) {
   EXPECT_FALSE(MUST(places.call({"u", "walk", [] { return std::string("/"); }}, true, walk)).done);
   EXPECT_FALSE(places.is_stopping("other"));
   EXPECT_TRUE(places.is_stopping("u"));
-  woken.wait(
-      {}, [](int count) { return count > 0; }, [](int) {});
+  woken.wait();
   EXPECT_FALSE(places.is_stopping("u"));
 }
 
