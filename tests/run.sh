@@ -4,7 +4,7 @@
 # "N passed, N failed, N skipped". What cannot run on this machine is skipped by name, with the reason.
 #
 #   sudo tests/run.sh                  unit, simulation, live, OCI and end-to-end tests, the fuzzers' corpus, a virtual machine with a
-#                                      few power cuts: about a quarter of an hour on 2 cores, the build included
+#                                      few power cuts: 16 minutes on 2 cores, once built, and 23 from nothing
 #        tests/run.sh --unit           unit tests only
 #   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also packages manifests soak
 #                                      sanitize clock board storage databases ocivm attacks tsan bench
