@@ -62,7 +62,7 @@ fresh() {  # fresh DIRECTORY: creates and configures a clone
 }
 unit_tests() {  # as tests/run.sh runs them
   local jobs=$T/jobs
-  (cd "$1" && tests/runner.py list build unit >"$jobs" && : >"$T/totals" && tests/runner.py run --jobs $(($(nproc) + 1)) --totals "$T/totals" "$jobs" &&
+  (cd "$1" && tests/runner.py list build unit >"$jobs" && : >"$T/totals" && tests/runner.py run --jobs $(($(nproc) + 2)) --totals "$T/totals" "$jobs" &&
     awk '$2 > 0 {bad = 1} END {exit bad}' "$T/totals")
 }
 
