@@ -358,15 +358,23 @@ TEST_F(DirectoriesTest, a_volume_is_known_through_other_mounts_of_its_parts) {
   });
 }
 
+// Mounts the file system of a FUSE program that answers nothing, as long as the descriptor is open. Invalid: this machine has no
+// FUSE.
+Fd mount_silent_program(const char* source, const std::string& place, const char* type) {
+  auto program = sys::open("/dev/fuse", O_RDWR);
+  if (!program) return {};
+  fs::create_directories(place);
+  const std::string options = "fd=" + std::to_string(program->get()) + ",rootmode=40000,user_id=0,group_id=0";
+  if (::mount(source, place.c_str(), type, MS_NOSUID | MS_NODEV, options.c_str()) != 0) return {};
+  return *std::move(program);
+}
+
 TEST_F(DirectoriesTest, what_a_program_shows_may_be_the_volume) {
   with_mounts([&] {
-    auto program = sys::open("/dev/fuse", O_RDWR);  // it answers nothing
-    if (!program) GTEST_SKIP() << "this machine has no FUSE";
     const std::string root = directory + "/volumes", shown = directory + "/shown", path = root + "/shop_data_1";
-    for (const std::string& each : {path, shown}) fs::create_directories(each);
-    const std::string options = "fd=" + std::to_string(program->get()) + ",rootmode=40000,user_id=0,group_id=0";
-    if (::mount("view", shown.c_str(), "fuse.bindfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
-      GTEST_SKIP() << "this machine has no FUSE";
+    fs::create_directories(path);
+    Fd program = mount_silent_program("view", shown, "fuse.bindfs");
+    if (!program) GTEST_SKIP() << "this machine has no FUSE";
     DiskDirectories directories({root}, no_volumes, expected());
     auto held = directories.holds(path, shown, answers);
     ASSERT_FALSE(held) << *held;
@@ -379,13 +387,10 @@ TEST_F(DirectoriesTest, what_a_program_shows_may_be_the_volume) {
 
 TEST_F(DirectoriesTest, what_a_program_has_from_elsewhere_is_not_the_volume_and_is_not_asked) {
   with_mounts([&] {
-    auto program = sys::open("/dev/fuse", O_RDWR);  // it answers nothing
-    if (!program) GTEST_SKIP() << "this machine has no FUSE";
     const std::string root = directory + "/volumes", remote = directory + "/remote", path = root + "/shop_data_1";
-    for (const std::string& each : {path, remote}) fs::create_directories(each);
-    const std::string options = "fd=" + std::to_string(program->get()) + ",rootmode=40000,user_id=0,group_id=0";
-    if (::mount("me@host:/", remote.c_str(), "fuse.sshfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
-      GTEST_SKIP() << "this machine has no FUSE";
+    fs::create_directories(path);
+    Fd program = mount_silent_program("me@host:/", remote, "fuse.sshfs");
+    if (!program) GTEST_SKIP() << "this machine has no FUSE";
     DiskDirectories directories({root}, no_volumes, expected());
     EXPECT_FALSE(MUST(directories.holds(path, remote + "/data", [](const std::string&) { return false; })));
   });
