@@ -15,7 +15,8 @@ namespace coracle::faults {
 namespace fs = std::filesystem;
 
 namespace {
-constexpr int kOfAKind = 2;  // in a default run
+constexpr int kOfAKind = 2;       // in a default run
+constexpr int kTriesToReach = 6;  // how often a process reads, writes and waits depends on timing
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -96,6 +97,7 @@ void try_each(const std::vector<Call>& calls, const Wanted& wanted, Verdict& ver
     if (!wanted.only.empty() && ::fnmatch(wanted.only.c_str(), name.c_str(), 0) != 0) continue;
     if (is_to_end()) break;
     Trial trial = try_one(fault);
+    for (int i = 1; i < kTriesToReach && !trial.is_reached && trial.problem.empty(); ++i) trial = try_one(fault);
     bool is_dirty = !trial.problem.empty();
     verdict.add(std::move(trial));
     if (is_dirty) clear();

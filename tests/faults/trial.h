@@ -39,7 +39,7 @@ struct Wanted {
   static Wanted from_environment();
   std::string log_of(const std::string& name) const { return log.empty() ? "" : log + "." + name; }
 };
-// `clear`: called after a trial that left something behind.
+// Tries a call again that was not made this time. `clear`: called after a trial that left something behind.
 void try_each(const std::vector<Call>& calls, const Wanted& wanted, Verdict& verdict,
               const std::function<Trial(const Fault&)>& try_one, const std::function<void()>& clear);
 
