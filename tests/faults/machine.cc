@@ -119,7 +119,8 @@ void enter_own_machine() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int each : {SIGTERM, SIGINT}) ::signal(each, note_end);
     if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0 ||
-        ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) {
+        ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0 ||
+        ::mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") != 0) {
       std::perror("mount");
       std::exit(1);
     }

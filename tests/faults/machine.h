@@ -9,8 +9,8 @@
 
 namespace coracle::faults {
 
-// Moves the process into its own pid and mount namespaces with its own /dev/shm. The caller's process waits for the new one and
-// exits with its status. A second call does nothing. Errors: prints a line and exits with 77 where this is not possible.
+// Moves the process into its own pid and mount namespaces with its own /dev/shm and /run. The caller's process waits for the new
+// one and exits with its status. A second call does nothing. Errors: prints a line and exits with 77 where this is not possible.
 void enter_own_machine();
 bool is_to_end();  // a signal has asked us to stop: clean up first
 
