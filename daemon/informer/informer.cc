@@ -69,8 +69,9 @@ std::vector<ObjectPtr> awake(const std::vector<RestingPtr>& objects) {
 }
 
 struct Connection {
-  bool down = false;          // the watch has ended, or has not begun
-  bool reconnecting = false;  // a reconnect thread is running or starting
+  bool down = false;              // the watch has ended, or has not begun
+  bool reconnecting = false;      // a reconnect thread is running, or must not start yet
+  std::jthread reconnect_thread;  // if `reconnecting` is false, it has finished and only needs a join
 };
 
 }  // namespace
@@ -89,8 +90,7 @@ struct Informer::State : WatchSink {
   std::stop_source stopping;
   bool resyncing = true;            // watch thread only
   std::set<Key, std::less<>> seen;  // watch thread only: keys in the initial events of a new watch
-  std::unique_ptr<Watch> watch;     // used by start(), then by the reconnect thread
-  std::jthread reconnect_thread;
+  std::unique_ptr<Watch> watch;     // used by start(), then by the reconnect thread, then by stop()
 
   void tell(const Change& change) {
     for (const Handler& handler : handlers) handler(change);
@@ -163,13 +163,30 @@ struct Informer::State : WatchSink {
   }
 
   void reconnect_later() {
-    bool begin = connection.with([](Connection& c) {
-      c.down = true;
-      return !std::exchange(c.reconnecting, true);
-    });
+    connection.with([](Connection& c) { c.down = true; });
     connection.notify();
-    // The previous thread has finished and only needs a join.
-    if (begin && reopening == Reopening::by_thread) reconnect_thread = start_thread("informer", [this] { reconnect(); });
+    begin_reconnecting();
+  }
+
+  // Starts the reconnect thread if the watch is down and none is running. The watch's thread may call this while another thread
+  // stops the informer, so the thread is started under the lock.
+  void begin_reconnecting() {
+    std::jthread last;  // joined outside the lock
+    connection.with([&](Connection& c) {
+      if (!c.down || stopping.stop_requested() || std::exchange(c.reconnecting, true)) return;
+      if (reopening != Reopening::by_thread) return;
+      last.swap(c.reconnect_thread);
+      c.reconnect_thread = start_thread("informer", [this] { reconnect(); });
+    });
+  }
+
+  // The watch may end before this function has it: then the reconnect thread starts only when it is here.
+  Result<void> open_first() {
+    connection.with([](Connection& c) { c.reconnecting = true; });
+    auto opened = open();
+    connection.with([](Connection& c) { c.reconnecting = false; });
+    if (opened) begin_reconnecting();
+    return opened;
   }
 
   void reconnect() {
@@ -219,10 +236,11 @@ Informer::~Informer() { stop(); }
 
 void Informer::stop() {
   state_->stopping.request_stop();
-  // Prevents a new thread: a watch that ends from here on finds "reconnecting" set.
-  state_->connection.with([](Connection& c) { c.reconnecting = true; });
+  std::jthread last;
+  // A watch that ends from here on starts no thread.
+  state_->connection.with([&](Connection& c) { last.swap(c.reconnect_thread); });
   state_->connection.notify();
-  if (state_->reconnect_thread.joinable()) state_->reconnect_thread.join();
+  if (last.joinable()) last.join();
   state_->watch.reset();
 }
 
@@ -235,7 +253,7 @@ void Informer::add_index(std::string name, Indexer values) {
 }
 
 Result<void> Informer::start() {
-  auto opened = state_->open();
+  auto opened = state_->open_first();
   if (opened) return {};
   Code code = opened.error().code();
   bool later = code == Code::unavailable || code == Code::timeout || code == Code::gone || code == Code::too_many_requests;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "runtime/base/guarded.h"
@@ -15,28 +17,41 @@ namespace {
 class PlayedClient : public Client {  // only watches; the test holds the sink and sends the events
  public:
   struct Played : Watch {
-    explicit Played(PlayedClient& owner) : owner(owner) {}
+    explicit Played(PlayedClient& owner) : owner(owner) {
+      owner.state.with([](State& s) { s.most_there = std::max(s.most_there, ++s.there); });
+    }
     ~Played() override {
-      owner.state.with([](State& s) { s.sink = nullptr; });
+      owner.state.with([](State& s) { s.sink = nullptr, --s.there; });
     }
     PlayedClient& owner;
   };
   struct State {
     WatchSink* sink = nullptr;
     int opened = 0;
-    int failures = 0;  // the next n watches fail
+    int failures = 0;               // the next n watches fail
+    int endings = 0;                // the next n watches end before their opener has them
+    int there = 0, most_there = 0;  // watches at once
   };
   Guarded<State> state;
 
   Result<std::unique_ptr<Watch>> watch(const Kind&, const WatchOptions&, WatchSink& sink) override {
+    bool ends = false;
+    int nth = 0;
     bool fails = state.with([&](State& s) {
-      ++s.opened;
+      nth = ++s.opened;
       if (s.failures > 0) return --s.failures, true;
+      if (s.endings > 0) ends = true, --s.endings;
       s.sink = &sink;
       return false;
     });
     state.notify();
     if (fails) return Error(Code::unavailable, "the server is away");
+    if (ends) {
+      sink.on_end(Error(Code::gone, "too old"));
+      auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);  // time for a next one, which must not come
+      state.wait_until(
+          {}, until, [&](const State& s) { return s.opened > nth; }, [](State&) {});
+    }
     return std::unique_ptr<Watch>(new Played(*this));
   }
   WatchSink& await_watch(int nth) {
@@ -164,6 +179,18 @@ TEST_F(InformerTest, an_unavailable_server_at_the_start_is_tried_again) {
   ASSERT_TRUE(informer.start());
   client.await_watch(2).on_event({EventType::synced, nullptr, 1});
   EXPECT_TRUE(informer.wait_synced({}));
+}
+
+// Otherwise two threads would open watches, and the one that has ended could be kept.
+TEST_F(InformerTest, a_watch_that_ends_before_start_returns_is_opened_again_by_one_thread) {
+  client.state.with([](auto& s) { s.endings = 1; });
+  ASSERT_TRUE(informer.start());
+  client.state.wait(
+      {}, [](const auto& s) { return s.opened >= 2; }, [](auto&) {});
+  ASSERT_EQ(client.state.with([](auto& s) { return s.most_there; }), 1);
+  client.await_watch(2).on_event({EventType::synced, nullptr, 1});
+  EXPECT_TRUE(informer.wait_synced({}));
+  ASSERT_EQ(client.state.with([](auto& s) { return s.most_there; }), 1);
 }
 
 TEST_F(InformerTest, waiting_for_the_first_state_can_be_stopped) {
