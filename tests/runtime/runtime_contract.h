@@ -72,7 +72,7 @@ class RuntimeContract : public ::testing::TestWithParam<MakeSubject> {
   }
   // Waits for change notifications until the container has ended; this proves that none was lost.
   std::optional<ExitStatus> wait_exit(const std::string& sandbox_id, const std::string& id) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (true) {
       {
         std::lock_guard lock(mutex_);
@@ -87,10 +87,10 @@ class RuntimeContract : public ::testing::TestWithParam<MakeSubject> {
   }
 
  private:
-  std::unique_ptr<RuntimeSubject> subject_;
   std::mutex mutex_;
   std::condition_variable event_;
   std::set<std::string> changed_;
+  std::unique_ptr<RuntimeSubject> subject_;  // last: its threads use the members above
 };
 
 TEST_P(RuntimeContract, keeps_a_sandbox_with_its_metadata) {

@@ -99,9 +99,9 @@ class LiveRuntime {
     return out;
   }
 
-  // The container's exit status; none if its sandbox is gone, or if it has not ended after ten seconds.
+  // The container's exit status; none if its sandbox is gone, or if it has not ended after a minute.
   std::optional<ExitStatus> wait_end(const std::string& sandbox, const std::string& id) const {
-    for (int i = 0; i < 10000; ++i) {
+    for (int i = 0; i < 60'000; ++i) {
       auto state = runtime->sandbox(sandbox);
       if (!state) return std::nullopt;
       for (auto& container : state->containers)
@@ -110,9 +110,9 @@ class LiveRuntime {
     }
     return std::nullopt;
   }
-  // Waits until the container's log contains `text`; at most ten seconds.
+  // Waits until the container's log contains `text`; at most a minute.
   void wait_log(const std::string& id, const std::string& text) const {
-    for (int i = 0; i < 10000 && log(id).find(text) == std::string::npos; ++i) ::usleep(1000);
+    for (int i = 0; i < 60'000 && log(id).find(text) == std::string::npos; ++i) ::usleep(1000);
   }
 
   Config config;
