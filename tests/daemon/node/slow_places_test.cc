@@ -22,6 +22,7 @@ class Hanging {
  public:
   void look_at(const std::string& path) {
     state_.with([&](State& state) { ++state.asked[path], ++state.inside; });
+    state_.notify();
     state_.wait(
         {}, [&](const State& state) { return !state.hanging.contains(path); }, [](State& state) { --state.inside; });
     state_.notify();
@@ -34,6 +35,14 @@ class Hanging {
     state_.notify();
     state_.wait(
         {}, [](const State& state) { return state.inside == 0; }, [](State&) {});
+  }
+  // The threads that hang get there at some time.
+  void wait_for(int inside) {
+    state_.wait(
+        {}, [&](const State& state) { return state.inside >= inside; }, [](State&) {});
+  }
+  int inside() {
+    return state_.with([](const State& state) { return state.inside; });
   }
   int asked(const std::string& path) {
     return state_.with([&](State& state) { return state.asked[path]; });
@@ -81,14 +90,17 @@ class SlowPlacesTest : public Machine {
             path + "\"}}]",
         name);
   }
-  // The call ends on another thread.
-  bool comes_to_run(const std::string& name = "web") {
-    auto deadline = std::chrono::steady_clock::now() + seconds(30);
-    while (state("a", name) != "Running" && std::chrono::steady_clock::now() < deadline) {
+  // Syncs until it holds: calls end on other threads, perhaps later than a worker waits for them.
+  bool comes_true(const std::function<bool()>& holds) {
+    for (auto deadline = std::chrono::steady_clock::now() + seconds(60); std::chrono::steady_clock::now() < deadline;) {
+      if (holds()) return true;
       settle();
       std::this_thread::yield();
     }
-    return state("a", name) == "Running";
+    return false;
+  }
+  bool comes_to_run(const std::string& name = "web") {
+    return comes_true([&] { return state("a", name) == "Running"; });
   }
 
   std::shared_ptr<Hanging> hanging_ = std::make_shared<Hanging>();
@@ -105,6 +117,7 @@ TEST_F(SlowPlacesTest, a_pod_waits_for_a_place_that_hangs_and_others_do_not) {
   advance(seconds(2));
   EXPECT_TRUE(events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : " + host("/mnt/nas") + " does not answer"));
   advance(seconds(20));
+  hanging_->wait_for(1);
   EXPECT_EQ(hanging_->asked(host("/mnt/nas")), 1) << "one thread hangs, however often the pod is synced";
   EXPECT_EQ(state("a", "slow"), "Waiting ContainerCreating");
   hanging_->release();
@@ -120,6 +133,7 @@ TEST_F(SlowPlacesTest, the_threads_that_hang_are_limited_and_an_event_says_so) {
     put("p" + std::to_string(i), path);
   }
   advance(seconds(2));
+  hanging_->wait_for(int(kSlowCallsOfOneMax));
   int asked = 0;
   for (int i = 0; i < kPods; ++i) asked += hanging_->asked(host("/mnt/nas/" + std::to_string(i)));
   EXPECT_EQ(asked, int(kSlowCallsOfOneMax));
@@ -165,11 +179,13 @@ TEST_F(SlowPlacesTest, a_volume_that_hangs_is_left_out_of_the_usage) {
   put_directory_volume(place, false);
   put_claim_user();
   ASSERT_TRUE(comes_to_run());
-  EXPECT_EQ(agent_->volumes().size(), 1u);
+  ASSERT_TRUE(comes_true([&] { return agent_->volumes().size() == 1; }));
+  const int asked = hanging_->asked(place);
   hanging_->hang(place);
   EXPECT_TRUE(agent_->volumes().empty());
   EXPECT_TRUE(agent_->volumes().empty());
-  EXPECT_EQ(hanging_->asked(place), 3) << "one thread hangs, however often it is measured";
+  hanging_->wait_for(1);
+  EXPECT_EQ(hanging_->asked(place), asked + 1) << "one thread hangs, however often it is measured";
   hanging_->release();
   while (agent_->volumes().empty()) std::this_thread::yield();
 }
@@ -202,11 +218,13 @@ TEST_F(SlowPlacesTest, a_volume_is_given_to_its_group_elsewhere) {
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "other");
   EXPECT_EQ(state("a", "other"), "Running");
   EXPECT_FALSE(events_.has("VolumePermissionChangeInProgress"));
+  ASSERT_TRUE(comes_true([&] { return hanging_->inside() == 1; })) << "the walk";
   first->store(true);  // the place itself answers
   advance(seconds(30));
-  EXPECT_TRUE(
-      events_.has("W VolumePermissionChangeInProgress Setting volume ownership for " + uid() +
-                  "/volumes/kubernetes.io~local-volume/disk is taking longer than expected, consider using OnRootMismatch"));
+  EXPECT_TRUE(comes_true([&] {
+    return events_.has("W VolumePermissionChangeInProgress Setting volume ownership for " + uid() +
+                       "/volumes/kubernetes.io~local-volume/disk is taking longer than expected, consider using OnRootMismatch");
+  }));
   hanging_->release();
   EXPECT_TRUE(comes_to_run());
   struct stat about {};
