@@ -15,7 +15,8 @@ namespace coracle::node::files {
 
 namespace {
 
-constexpr size_t kChunk = 4096;  // a pipe that is ready accepts that many bytes (PIPE_BUF) without blocking
+constexpr size_t kChunk = 4096;           // a pipe that is ready accepts that many bytes (PIPE_BUF) without blocking
+constexpr size_t kDrainedMax = 64 << 10;  // what a pipe holds
 
 void add_devices(const Fd& directory, const std::string& path, std::vector<oci::Device>& found, int depth) {
   auto entries = sys::list(directory);
@@ -129,6 +130,19 @@ void pump(const Fd& fd, const std::function<bool(std::string_view)>& out, std::s
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) return;  // end of file; a closed terminal gives EIO
     if (!out({buffer, size_t(got)})) return;
+  }
+}
+
+void drain(const Fd& fd, const std::function<bool(std::string_view)>& out) {
+  char buffer[16384];
+  for (size_t left = kDrainedMax; left > 0;) {
+    pollfd watched{fd.get(), POLLIN, 0};
+    const int count = ::poll(&watched, 1, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    ssize_t got = ::read(fd.get(), buffer, std::min(left, sizeof buffer));
+    if (got <= 0 || !out({buffer, size_t(got)})) return;
+    left -= size_t(got);
   }
 }
 

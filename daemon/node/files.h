@@ -47,7 +47,9 @@ class DirectoryWatch {
 
 // Passes the bytes read from `fd` to `out` until end of file, until `out` returns false, or until stop.
 void pump(const Fd& fd, const std::function<bool(std::string_view)>& out, std::stop_token stop);
-// The same for stdout and stderr of a process; either may be missing.
+// Passes to `out` what can be read from `fd` without waiting: the content of a pipe at most. Ends when `out` returns false.
+void drain(const Fd& fd, const std::function<bool(std::string_view)>& out);
+// As pump, for stdout and stderr of a process; either may be missing.
 void pump_both(const Fd& out, const Fd& err, const std::function<bool(std::string_view)>& take, std::stop_token stop);
 // Writes all bytes. Errors: cancelled; unavailable if the reader has closed its end.
 Result<void> write_all(const Fd& fd, std::string_view bytes, std::stop_token stop);

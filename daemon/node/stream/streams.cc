@@ -33,13 +33,10 @@ class Session : public ExecSession {
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
     auto to_stdout = [this, &out](auto bytes) { return note(out.write_stdout(bytes)); };
     // Attach gets a copy of the terminal's output, as the log does: a second reader of the terminal would take parts of it.
-    if (output) start_pump([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
-    else if (terminal) start_pump([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
-    if (errors && !terminal)
-      start_pump([this, fd = std::move(errors), &out] {
-        files::pump(
-            fd, [&](auto bytes) { return note(out.write_stderr(bytes)); }, stop_.get_token());
-      });
+    auto to_stderr = [this, &out](auto bytes) { return note(out.write_stderr(bytes)); };
+    if (output) start_pump([this, fd = std::move(output), to_stdout] { pass_on(fd, to_stdout); });
+    else if (terminal) start_pump([this, to_stdout] { pass_on(input_, to_stdout); });
+    if (errors && !terminal) start_pump([this, fd = std::move(errors), to_stderr] { pass_on(fd, to_stderr); });
   }
   ~Session() override {
     stop_.request_stop();
@@ -63,6 +60,12 @@ class Session : public ExecSession {
   void hang_up() override { stop_.request_stop(); }  // the process is killed with the session
 
  protected:
+  // Ends the session as hang_up() does, after what the process has written already.
+  void leave() {
+    has_left_ = true;
+    stop_.request_stop();
+  }
+  bool has_left() const { return has_left_; }
   // Blocks until the process has been silent for kSilence, all its output has ended, or the session is hung up.
   void await_silence() {
     using std::chrono::steady_clock;
@@ -80,6 +83,11 @@ class Session : public ExecSession {
     size_t pieces = 0;  // of output, passed on
     int pumps = 0;      // that may bring more
   };
+  template <typename F>
+  void pass_on(const Fd& fd, const F& out) {
+    files::pump(fd, out, stop_.get_token());
+    if (has_left_) files::drain(fd, out);  // on a busy machine this thread may be late
+  }
   bool note(bool taken) {
     heard_.with([](Heard& heard) { ++heard.pieces; });
     heard_.notify();
@@ -98,8 +106,9 @@ class Session : public ExecSession {
   const bool terminal_;
   Fd input_;
   std::stop_source stop_;
+  std::atomic<bool> has_left_ = false;
   Guarded<Heard> heard_;
-  std::vector<std::jthread> pumps_;
+  std::vector<std::jthread> pumps_;  // last: they use the members above
 };
 
 // An attach session. It ends successfully with the container's process or with the client's input; the result of the process is
@@ -113,17 +122,15 @@ class AttachSession : public Session {
   void close_stdin() override {
     if (stays_) return Session::close_stdin();
     await_silence();
-    detached_ = true;
-    hang_up();
+    leave();
   }
   Result<int> wait() override {
     auto code = Session::wait();
-    return code || detached_ ? Result<int>(0) : code;
+    return code || has_left() ? Result<int>(0) : code;
   }
 
  private:
   const bool stays_;
-  std::atomic<bool> detached_ = false;
 };
 
 std::string names_of(view::Range<view::Container> containers) {

@@ -5,6 +5,7 @@
 #include "daemon/api/port_forward_pairs.h"
 #include "daemon/api/websocket.h"
 #include "runtime/sys/socket.h"
+#include "tests/closed_port.h"
 #include "tests/daemon/api/server_fixture.h"
 #include "tests/daemon/api/spdy_client.h"
 
@@ -208,15 +209,14 @@ TEST_F(PortForward, a_pods_end_is_told_though_the_client_says_nothing) {
 }
 
 TEST_F(PortForward, a_refused_port_is_told_and_the_connection_goes_on) {
-  std::string closed;
-  { closed = std::to_string(sys::local_endpoint(MUST(sys::listen_tcp("127.0.0.1", 0))).port); }
+  const ClosedPort closed;
   PodServer server(echo);
   auto connection = streams();
   SpdyClient spdy(*connection);
-  Pair refused = open(spdy, closed, "0");
+  Pair refused = open(spdy, closed.text(), "0");
   ASSERT_TRUE(spdy.until_ended(refused.error));
   const std::string& why = spdy.stream(refused.error).bytes;
-  EXPECT_TRUE(why.starts_with("error forwarding port " + closed + " to pod p, uid ")) << why;
+  EXPECT_TRUE(why.starts_with("error forwarding port " + closed.text() + " to pod p, uid ")) << why;
   EXPECT_TRUE(why.ends_with("connection refused")) << why;
   Pair pair = open(spdy, server.text(), "1");
   spdy.write(pair.data, "still here", true);

@@ -14,6 +14,7 @@
 #include "daemon/node/probe/grpc_health.h"
 #include "daemon/node/probe/http_get.h"
 #include "daemon/node/task_pool.h"
+#include "tests/closed_port.h"
 #include "tests/daemon/parsed.h"
 #include "tests/runtime/fake_runtime.h"
 
@@ -237,7 +238,7 @@ std::string http(const std::string& status, const std::string& more = "") {
 class ActionTest : public ProbesTest {
  protected:
   ActionResult run_action(const std::string& handler, const json::value* container = nullptr) {
-    return actions_.run(parsed(handler), {"u", "a-0", "127.0.0.1", container}, seconds(5), {});
+    return actions_.run(parsed(handler), {"u", "a-0", "127.0.0.1", container}, seconds(60), {});
   }
 };
 
@@ -370,9 +371,9 @@ TEST_F(ActionTest, names_are_looked_up_as_long_as_there_is_time) {
     std::jthread soon([&] { stop.request_stop(); });
     auto stopped = actions.run(handler("silent.example"), {"u", "a-0", "", nullptr}, std::chrono::hours(1), stop.get_token());
     EXPECT_NE(stopped.text.find("cancelled"), std::string::npos) << stopped.text;
-    auto found = actions.run(handler("127.0.0.1"), {"u", "a-0", "", nullptr}, seconds(5), {});
+    auto found = actions.run(handler("127.0.0.1"), {"u", "a-0", "", nullptr}, seconds(60), {});
     EXPECT_TRUE(found.success) << found.text;
-    found = actions_.run(handler("localhost"), {"u", "a-0", "", nullptr}, seconds(5), {});
+    found = actions_.run(handler("localhost"), {"u", "a-0", "", nullptr}, seconds(60), {});
     EXPECT_TRUE(found.success) << found.text;
   }
   {
@@ -382,7 +383,7 @@ TEST_F(ActionTest, names_are_looked_up_as_long_as_there_is_time) {
   is_over->with([](bool& over) { over = true; });
   is_over->notify();
   auto unknown =
-      actions.run(parsed(R"({"tcpSocket":{"host":"silent.example","port":1}})"), {"u", "a-0", "", nullptr}, seconds(5), {});
+      actions.run(parsed(R"({"tcpSocket":{"host":"silent.example","port":1}})"), {"u", "a-0", "", nullptr}, seconds(60), {});
   EXPECT_NE(unknown.text.find("no such host"), std::string::npos) << unknown.text;
 }
 
@@ -434,11 +435,8 @@ TEST_F(ActionTest, named_ports_and_tcp) {
   json::value container = parsed(R"({"name":"a","ports":[{"name":"web","containerPort":)" + listener.port() + "}]}");
   EXPECT_TRUE(run_action(R"({"tcpSocket":{"port":"web"}})", &container).success);
   EXPECT_EQ(run_action(R"({"tcpSocket":{"port":"none"}})", &container).text, "the container has no such port");
-  std::string port;
-  {
-    Listener gone({});
-    port = gone.port();
-  }
+  const ClosedPort closed;
+  const std::string port = closed.text();
   const std::string refused = "dial tcp 127.0.0.1:" + port + ": connect: connection refused";
   EXPECT_EQ(run_action(R"({"tcpSocket":{"port":)" + port + "}}").text, refused);
   EXPECT_EQ(run_action(R"({"httpGet":{"path":"/x","port":)" + port + "}}").text,
@@ -476,7 +474,7 @@ TEST(TaskPool, runs_everything_and_stops_what_waits) {
         done.with([](int& n) { ++n; });
         done.notify();
       });
-    auto deadline = std::chrono::steady_clock::now() + seconds(20);
+    auto deadline = std::chrono::steady_clock::now() + seconds(60);
     EXPECT_TRUE(done.wait_until(
         {}, deadline, [](int n) { return n == 50; }, [](int& n) { return n == 50; }));
     pool.post([&](std::stop_token stop) {
@@ -516,7 +514,7 @@ TEST(TaskPool, one_owner_s_tasks_hold_up_nobody_else) {
         state.notify();
       },
       "other");
-  auto deadline = std::chrono::steady_clock::now() + seconds(20);
+  auto deadline = std::chrono::steady_clock::now() + seconds(60);
   auto both_wait = [](const State& s) { return s.other_done && s.running == 2; };
   EXPECT_TRUE(state.wait_until({}, deadline, both_wait, [&](State& s) { return both_wait(s) && s.done == 0; }));
   state.with([](State& s) { s.open = true; });

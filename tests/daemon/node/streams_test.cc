@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "runtime/sys/socket.h"
+#include "tests/closed_port.h"
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -175,6 +176,30 @@ TEST_F(StreamsTest, an_attachment_whose_input_has_ended_hears_the_answer) {
   }
 }
 
+// Its client may read slowly, or its thread may be late.
+TEST_F(StreamsTest, an_attachment_that_ends_hands_on_what_has_been_written) {
+  struct Slow : Heard {
+    bool write_stdout(std::string_view bytes) override {
+      reads.wait(
+          {}, [](bool yes) { return yes; }, [](bool) {});
+      return Heard::write_stdout(bytes);
+    }
+    Guarded<bool> reads{false};
+  };
+  const std::string all(40'000, 'x');  // read in several pieces
+  runtime_.script("a", {.attached_out = all, .attached_for = std::chrono::hours(1)});
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","stdin":true}])");
+  Slow heard;
+  auto session = agent_->exec({.pod = {"default", "web"}, .use_stdin = true}, heard);
+  ASSERT_TRUE(session);
+  (*session)->close_stdin();
+  heard.reads.with([](bool& yes) { yes = true; });
+  heard.reads.notify();
+  EXPECT_EQ((*session)->wait().value_or(-1), 0);
+  EXPECT_TRUE(heard.heard().first == all) << heard.heard().first.size();
+}
+
 TEST_F(StreamsTest, exec_needs_a_running_container) {
   boot();
   put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
@@ -201,7 +226,6 @@ class PortsTest : public StreamsTest {
     ssize_t got = ::read(socket->get(), buffer, sizeof buffer);
     return std::string(buffer, size_t(std::max<ssize_t>(got, 0)));
   }
-  uint16_t free_port() { return sys::local_endpoint(MUST(sys::listen_tcp("127.0.0.1", 0))).port; }
 };
 
 TEST_F(PortsTest, are_reached_on_the_pods_loopback) {
@@ -216,12 +240,11 @@ TEST_F(PortsTest, are_reached_on_the_pods_loopback) {
 TEST_F(PortsTest, that_nobody_listens_on_are_refused) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
-  uint16_t port = free_port();
-  auto socket = agent_->connect({"default", "web"}, port, {});
+  const ClosedPort port;
+  auto socket = agent_->connect({"default", "web"}, port.number(), {});
   ASSERT_FALSE(socket);
   EXPECT_EQ(socket.error().code(), Code::unavailable);
-  EXPECT_NE(socket.error().text().find("localhost:" + std::to_string(port) + ": IPv4: connect: connection refused"),
-            std::string::npos)
+  EXPECT_NE(socket.error().text().find("localhost:" + port.text() + ": IPv4: connect: connection refused"), std::string::npos)
       << socket.error().text();
 }
 

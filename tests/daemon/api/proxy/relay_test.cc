@@ -11,6 +11,7 @@
 #include "daemon/api/recode.h"
 #include "runtime/base/guarded.h"
 #include "store/object/status.h"
+#include "tests/closed_port.h"
 #include "tests/daemon/api/proxy/backend.h"
 #include "tests/daemon/api/raw_client.h"
 
@@ -321,13 +322,11 @@ TEST(Relay, links_of_packed_pages_are_rewritten_too) {
 }
 
 TEST(Relay, who_does_not_answer_is_told_in_gos_words) {
-  uint16_t free_port = 0;
-  { free_port = sys::local_endpoint(MUST(sys::listen_tcp("127.0.0.1", 0))).port; }
-  Proxy refused(free_port);
+  const ClosedPort closed;
+  Proxy refused(closed.number());
   RawAnswer answer = RawClient(refused.port()).get("/p/x");
   EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(answer.body,
-            "error trying to reach service: dial tcp 127.0.0.1:" + std::to_string(free_port) + ": connect: connection refused");
+  EXPECT_EQ(answer.body, "error trying to reach service: dial tcp 127.0.0.1:" + closed.text() + ": connect: connection refused");
   struct Row {
     const char *answer, *why;
   };
@@ -514,11 +513,10 @@ TEST(Relay, a_refused_upgrade_is_told) {
   RawAnswer ignored = RawClient(both.proxy.port()).get("/p/x", upgrade);
   EXPECT_EQ(ignored.status, 500);
   EXPECT_EQ(ignored.body, "invalid upgrade response: status code 200");
-  uint16_t free_port = 0;
-  { free_port = sys::local_endpoint(MUST(sys::listen_tcp("127.0.0.1", 0))).port; }
-  Proxy nobody(free_port);
+  const ClosedPort closed;
+  Proxy nobody(closed.number());
   EXPECT_EQ(RawClient(nobody.port()).get("/p/x", upgrade).body,
-            "error dialing backend: dial tcp 127.0.0.1:" + std::to_string(free_port) + ": connect: connection refused");
+            "error dialing backend: dial tcp 127.0.0.1:" + closed.text() + ": connect: connection refused");
 }
 
 }  // namespace
