@@ -51,7 +51,7 @@ class DryRun : public testing::Test {
   }
   // The server adds a condition to a flow schema shortly after its creation.
   void await_flow_schemas() {
-    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     const std::string group = "/apis/flowcontrol.apiserver.k8s.io/v1/";
     // If the schema was created before its priority level, the condition is written twice.
     auto judged = [&] {

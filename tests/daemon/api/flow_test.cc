@@ -81,7 +81,7 @@ class Flow : public testing::Test {
       if (ready()) return true;
       std::this_thread::yield();
     }
-    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (std::chrono::steady_clock::now() < until)
       if (ready()) return true;
     return false;

@@ -112,7 +112,7 @@ class Kinds : public testing::Test {
       if (judged) value.get_object().erase("status"), value.get_object()["metadata"].get_object().erase("resourceVersion");
       return sorted(value);
     };
-    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (judged && get_array(client.get(one, ask_json).json(), "status.conditions").empty() &&
            std::chrono::steady_clock::now() < until)
       std::this_thread::yield();

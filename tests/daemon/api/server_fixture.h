@@ -148,9 +148,9 @@ class PlayedVolumes : public NodeVolumes {
   }
 };
 
-// Waits for a consequence of a client's disconnect. Returns false if it does not happen within 10 seconds.
+// Waits for a consequence of a client's disconnect. Returns false if it does not happen within a minute.
 inline bool comes_true(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

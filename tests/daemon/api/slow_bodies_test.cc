@@ -34,7 +34,7 @@ class SlowBodies : public testing::Test {
     return one;
   }
   bool await_bodies(int count) {
-    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (fixture->server->counts().bodies != count && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return fixture->server->counts().bodies == count;

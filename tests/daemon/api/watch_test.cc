@@ -213,7 +213,7 @@ TEST_F(Watches, give_their_thread_back_when_the_client_leaves) {
     EXPECT_EQ(next(*one), "ADDED a");
     EXPECT_EQ(fixture.server->counts().watches, 1);
   }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (fixture.server->counts().watches > 0 && std::chrono::steady_clock::now() < end) (void)client.get("/version");
   EXPECT_EQ(fixture.server->counts().watches, 0);
 }

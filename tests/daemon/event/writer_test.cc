@@ -17,7 +17,7 @@ struct EventWriterTest : testing::Test {
 
   // Waits for an event with this message and count; the writer runs on its own thread.
   json::value await(std::string_view message, int64_t count) {
-    for (auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10); std::chrono::steady_clock::now() < end;
+    for (auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60); std::chrono::steady_clock::now() < end;
          std::this_thread::yield())
       for (const ObjectPtr& event : client.all(kEvent))
         if (get_string(event->json(), "message") == message && get_int(event->json(), "count") == count) return event->json();

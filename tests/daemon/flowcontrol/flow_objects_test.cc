@@ -52,7 +52,7 @@ class FlowObjectsTest : public testing::Test {
     int before = stirred.with([](int times) { return times; });
     what();
     auto told = [&](int times) { return times > before; };
-    ASSERT_TRUE(stirred.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), told, told));
+    ASSERT_TRUE(stirred.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(60), told, told));
     objects->reconcile();
   }
   json::value condition(const std::string& name) {

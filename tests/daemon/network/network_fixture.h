@@ -190,7 +190,7 @@ class NetworkFixture : public ::testing::Test {
   }
   void applied() {
     client.settle();
-    Result<void> done = network->wait_applied(std::chrono::seconds(5));
+    Result<void> done = network->wait_applied(std::chrono::seconds(60));
     ASSERT_TRUE(done) << done.error().text();
   }
 

@@ -413,10 +413,10 @@ TEST_F(NetworkFixture, a_table_that_is_flushed_while_rules_are_planned_comes_bac
   proxy->start();
   MUST(services->start());
   MUST(slices->start());
-  MUST(proxy->wait_applied(std::chrono::seconds(5)));
+  MUST(proxy->wait_applied(std::chrono::seconds(60)));
   flush = true;
   proxy->wake();  // nothing else has changed, so there would be nothing to apply
-  MUST(proxy->wait_applied(std::chrono::seconds(5)));
+  MUST(proxy->wait_applied(std::chrono::seconds(60)));
   EXPECT_FALSE(flush);
   run_nft("list chain ip coracle translate");
   proxy->stop();

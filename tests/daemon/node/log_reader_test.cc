@@ -204,7 +204,7 @@ TEST_F(LogReaderTest, follows_over_a_rotation_to_the_end) {
         *watch, [&] { return running.load(); }, {}));
   });
   auto expect = [&](const std::string& want) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     EXPECT_EQ(text.wait_until(
                   {}, deadline, [&](const auto& t) { return t == want; }, [](auto& t) { return t; }),
               want);

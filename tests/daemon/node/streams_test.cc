@@ -91,7 +91,7 @@ TEST_F(StreamsTest, following_ends_with_the_container) {
       return true;
     }));
   });
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   text.wait_until(
       {}, deadline, [](const auto& t) { return t == "hello\n"; }, [](auto&) {});
   runtime_.log(uid(), "a-0", "stdout", "bye");
@@ -221,7 +221,7 @@ class PortsTest : public StreamsTest {
     if (!socket) return socket.error().text();
     Fd served(::accept(listener.get(), nullptr, nullptr));
     EXPECT_EQ(::write(served.get(), "hello", 5), 5);
-    EXPECT_TRUE(sys::wait_ready(socket->get(), true, false, -1, std::chrono::seconds(10)).first.readable);
+    EXPECT_TRUE(sys::wait_ready(socket->get(), true, false, -1, std::chrono::seconds(60)).first.readable);
     char buffer[16];
     ssize_t got = ::read(socket->get(), buffer, sizeof buffer);
     return std::string(buffer, size_t(std::max<ssize_t>(got, 0)));

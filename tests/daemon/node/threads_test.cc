@@ -25,7 +25,7 @@ class ThreadsTest : public Machine {
   // Polls the fake API, since another thread handles its events.
   template <typename F>
   bool eventually(F&& holds) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
     while (std::chrono::steady_clock::now() < deadline) {
       if (holds()) return true;
       std::this_thread::yield();
@@ -63,8 +63,7 @@ TEST_F(ThreadsTest, many_pods_come_crash_and_go) {
 
 TEST_F(ThreadsTest, probes_that_hang_hold_up_no_others) {
   runtime_.on_exec([](const auto&, const auto&, const runtime::ExecSpec& spec) {
-    return runtime::FakeRuntime::ExecAnswer{.after = spec.args.front() == "hang" ? std::chrono::milliseconds(20000)
-                                                                                 : std::chrono::milliseconds(0)};
+    return runtime::FakeRuntime::ExecAnswer{.after = std::chrono::hours(spec.args.front() == "hang" ? 1 : 0)};
   });
   start();
   auto put = [&](const std::string& name, const std::string& command) {
@@ -72,14 +71,12 @@ TEST_F(ThreadsTest, probes_that_hang_hold_up_no_others) {
         kPod,
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":")" + name +
             R"("},"spec":{"nodeName":"node-1","containers":[{"name":"a","image":"web:1","readinessProbe":{"exec":{"command":[")" +
-            command + R"("]},"timeoutSeconds":20}}]}})");
+            command + R"("]},"timeoutSeconds":3600}}]}})");
   };
   for (int i = 0; i < 8; ++i) put("hangs-" + std::to_string(i), "hang");
   EXPECT_TRUE(eventually([&] { return runtime_.sandboxes()->size() == 8; }));
-  auto begin = std::chrono::steady_clock::now();
   put("quick", "true");
   EXPECT_TRUE(eventually([&] { return condition("Ready", "quick") == "True"; }));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST_F(ThreadsTest, manifests_are_noticed) {

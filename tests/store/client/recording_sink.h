@@ -49,7 +49,7 @@ class RecordingSink : public WatchSink {
     std::vector<WatchEvent> events;
     std::optional<Error> end;
   };
-  static std::chrono::steady_clock::time_point deadline() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+  static std::chrono::steady_clock::time_point deadline() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
   static std::string name_of(const WatchEvent& event) {
     static constexpr const char* kNames[] = {"added", "modified", "deleted", "bookmark", "synced"};
     return kNames[size_t(event.type)] + (event.object ? " " + event.object->name() : "");

@@ -98,7 +98,7 @@ class EngineFixture : public testing::Test {
   }
   size_t rows_of_a_copy() const { return rows_of_copy(path()); }
   size_t wait_for_rows_of_a_copy(size_t wanted) const {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     size_t rows = 0;
     while ((rows = rows_of_a_copy()) != wanted && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     return rows;

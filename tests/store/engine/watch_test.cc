@@ -21,7 +21,7 @@ std::string name_of(const Event& event) {
 
 class WatchTest : public EngineFixture {
  protected:
-  static std::chrono::steady_clock::time_point soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+  static std::chrono::steady_clock::time_point soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
   static std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
   static Names take(Watcher& watcher, size_t count) {
     Names taken;
@@ -282,7 +282,7 @@ struct Recorder {
   }
   Names wait(size_t count) {
     return names.wait_until(
-        {}, std::chrono::steady_clock::now() + std::chrono::seconds(10), [&](const Names& all) { return all.size() >= count; },
+        {}, std::chrono::steady_clock::now() + std::chrono::seconds(60), [&](const Names& all) { return all.size() >= count; },
         [](const Names& all) { return all; });
   }
 };

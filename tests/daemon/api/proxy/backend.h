@@ -13,7 +13,7 @@
 
 namespace coracle::api {
 
-class Peer {  // one connection; reads wait for at most ten seconds
+class Peer {  // one connection; reads wait for at most a minute
  public:
   explicit Peer(Fd socket) : socket_(std::move(socket)) {}
 
@@ -47,7 +47,7 @@ class Peer {  // one connection; reads wait for at most ten seconds
     while (!bytes.empty()) {
       ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count > 0) bytes.remove_prefix(size_t(count));
-      else if (errno != EAGAIN || !sys::wait_ready(socket_.get(), false, true, -1, std::chrono::seconds(10)).first.writable)
+      else if (errno != EAGAIN || !sys::wait_ready(socket_.get(), false, true, -1, std::chrono::seconds(60)).first.writable)
         return false;
     }
     return true;
@@ -64,7 +64,7 @@ class Peer {  // one connection; reads wait for at most ten seconds
  private:
   bool fill() {
     char piece[64 << 10];
-    if (!sys::wait_ready(socket_.get(), true, false, -1, std::chrono::seconds(10)).first.readable) return false;
+    if (!sys::wait_ready(socket_.get(), true, false, -1, std::chrono::seconds(60)).first.readable) return false;
     ssize_t count = ::recv(socket_.get(), piece, sizeof piece, 0);
     if (count > 0) pending_.append(piece, size_t(count));
     return count > 0;
