@@ -117,7 +117,7 @@ class WorkerTest : public testing::Test {
     ASSERT_NE(unpacks_, 0);
   }
   void wait_for_workers(size_t count) {
-    for (int i = 0; i < 1000 && workers().size() < count; ++i) ::usleep(10'000);
+    for (int i = 0; i < 6000 && workers().size() < count; ++i) ::usleep(10'000);
     ASSERT_EQ(workers().size(), count) << "so many have confined themselves";
   }
   void stop() {
