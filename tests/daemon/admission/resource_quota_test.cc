@@ -2,11 +2,13 @@
 // ResourceQuota: what an object charges, what is refused and with which message, and that concurrent requests cannot exceed a
 // quota.
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "daemon/quota/usage.h"
 #include "tests/daemon/admission/admission_fixture.h"
 #include "tests/store/engine/slow_disk.h"
+#include "tests/threads_asleep.h"
 
 namespace coracle::admission {
 namespace {
@@ -132,20 +134,23 @@ TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
 
 TEST_F(QuotaTest, creates_of_one_namespace_share_commits) {
   limit(R"("pods":"1000")");
-  disk.hold_syncs(true);  // until all have begun
+  disk.hold_syncs(true);  // until all wait for the first one's commit
   disk.set_delay(std::chrono::milliseconds(100));
   const size_t before = disk.syncs();
   constexpr size_t kWriters = 32;
   {
     std::atomic<size_t> begun = 0;
+    std::vector<pid_t> ids(kWriters);
     std::vector<std::jthread> threads;
     for (size_t t = 0; t < kWriters; t++)
       threads.emplace_back([&, t] {
         json::value body = AdmissionFixture::parse(AdmissionFixture::pod("p" + std::to_string(t)));
+        ids[t] = ::gettid();
         ++begun;
         EXPECT_TRUE(fixture.registry().create(kPod, {"default", ""}, std::move(body), {}));
       });
     while (begun < kWriters) std::this_thread::yield();
+    EXPECT_TRUE(come_to_rest(ids));
     disk.hold_syncs(false);
     threads.clear();
   }
@@ -215,21 +220,28 @@ TEST_F(QuotaTest, usage_is_never_above_its_limit_and_never_lost) {
   EXPECT_EQ(used("requests.cpu"), used("pods"));
 }
 
-// Begins a commit of `writes` and returns while it is on its way to the disk: decided, but not visible.
-std::jthread commit_slowly(engine::SlowDisk& disk, engine::Engine& engine, std::vector<engine::Write> writes) {
-  disk.set_delay(std::chrono::milliseconds(50));
-  const size_t before = disk.syncs();
-  std::jthread committing([&engine, writes = std::move(writes)]() mutable {
-    (void)MUST(engine.write_all(std::move(writes), engine::Durability::durable));
-  });
-  while (disk.syncs() == before) std::this_thread::yield();
-  return committing;
-}
+// A commit of `writes` that is on its way to the disk, decided but not visible, until the thread that began it waits for it.
+class SlowCommit {
+ public:
+  SlowCommit(engine::SlowDisk& disk, engine::Engine& engine, std::vector<engine::Write> writes) {
+    disk.hold_syncs(true);
+    committing_ = std::jthread([&engine, writes = std::move(writes)]() mutable {
+      (void)MUST(engine.write_all(std::move(writes), engine::Durability::durable));
+    });
+    while (disk.held_syncs() == 0) std::this_thread::yield();
+    releasing_ = std::jthread([&disk, beginner = ::gettid()] {
+      EXPECT_TRUE(come_to_rest({beginner}));
+      disk.hold_syncs(false);
+    });
+  }
+
+ private:
+  std::jthread committing_, releasing_;
+};
 
 TEST_F(QuotaTest, one_that_is_deleted_meanwhile_is_not_charged) {
   limit(R"("pods":"1")");
-  std::jthread committing =
-      commit_slowly(disk, *fixture.engine, {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt}});
+  SlowCommit removal(disk, *fixture.engine, {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt}});
   MUST(fixture.put(AdmissionFixture::pod("a")));
   EXPECT_FALSE(fixture.registry().get(kResourceQuota, {"default", "q"}));
 }
@@ -239,9 +251,9 @@ TEST_F(QuotaTest, one_that_is_replaced_meanwhile_decides) {
   json::value another = MUST(fixture.registry().get(kResourceQuota, {"default", "q"}))->json();
   coracle::make(another, "metadata.uid") = "another";
   coracle::make(another, "status.hard.pods") = "0";
-  std::jthread committing = commit_slowly(disk, *fixture.engine,
-                                          {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt},
-                                           {&kResourceQuota, {"default", "q"}, another, Revision(0)}});
+  SlowCommit replacement(disk, *fixture.engine,
+                         {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt},
+                          {&kResourceQuota, {"default", "q"}, another, Revision(0)}});
   EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("a")),
             "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0");
 }
@@ -253,7 +265,7 @@ class AddsAndRemovesQuota : public registry::Guard {
       : disk_(disk), engine_(engine), quota_(std::move(quota)) {}
   Result<void> check(const registry::GuardedWrite&) const override {
     TRY(engine_.write({&kResourceQuota, {"default", "q"}, quota_, Revision(0)}, engine::Durability::durable));
-    removing_ = commit_slowly(disk_, engine_, {{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt}});
+    removal_.emplace(disk_, engine_, std::vector<engine::Write>{{&kResourceQuota, {"default", "q"}, std::nullopt, std::nullopt}});
     return {};
   }
   Result<void> check_create(const Kind&, const Key&, const User&) const override { return {}; }
@@ -262,7 +274,7 @@ class AddsAndRemovesQuota : public registry::Guard {
   engine::SlowDisk& disk_;
   engine::Engine& engine_;
   const json::value quota_;
-  mutable std::jthread removing_;
+  mutable std::optional<SlowCommit> removal_;
 };
 
 TEST_F(QuotaTest, one_that_is_gone_is_no_missing_object_for_the_client) {

@@ -6,6 +6,7 @@
 
 #include "tests/daemon/registry/registry_fixture.h"
 #include "tests/store/engine/slow_disk.h"
+#include "tests/threads_asleep.h"
 
 namespace coracle::registry {
 namespace {
@@ -97,11 +98,20 @@ TEST_F(ServiceAddressesTest, one_service_does_not_stand_in_its_own_way) {
 }
 
 TEST_F(ServiceAddressesTest, creates_share_commits_and_get_different_values) {
-  disk.set_delay(std::chrono::milliseconds(20));
+  disk.hold_syncs(true);  // until all wait for the first one's commit
   const size_t before = disk.syncs();
+  std::atomic<size_t> begun = 0;
+  std::vector<pid_t> writers(kWriters);
+  std::jthread releasing([&] {
+    while (begun < kWriters) std::this_thread::yield();
+    EXPECT_TRUE(come_to_rest(writers));
+    disk.hold_syncs(false);
+  });
   std::set<std::string> addresses;
   std::set<int64_t> ports;
   for (const auto& result : at_once([&](size_t t) {
+         writers[t] = ::gettid();
+         ++begun;
          return fixture.try_make(kService, service(name_of(t), R"("type":"NodePort","ports":[{"port":80}])"));
        })) {
     const Object& made = *MUST(result);

@@ -86,10 +86,8 @@ bool SlowDisk::sync() {
   ++syncs_;
   ++held_syncs_;
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (hold_syncs_) {
-    if (std::chrono::steady_clock::now() > end) hold_syncs_ = false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  const auto is_free = [](bool held) { return !held; };
+  if (!hold_syncs_.wait_until({}, end, is_free, is_free)) hold_syncs(false);
   --held_syncs_;
   std::this_thread::sleep_for(delay_.load());
   return !failing_;

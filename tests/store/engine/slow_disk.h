@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "runtime/base/guarded.h"
+
 namespace coracle::engine {
 
 class SlowDisk {
@@ -21,7 +23,10 @@ class SlowDisk {
   void set_failing(bool failing) { failing_ = failing; }
   size_t syncs() const { return syncs_; }  // since the start, also failed ones
   // While true, syncs wait: a minute at most, and then none waits any more, so that a test fails and does not hang.
-  void hold_syncs(bool held) { hold_syncs_ = held; }
+  void hold_syncs(bool held) {
+    hold_syncs_.with([&](bool& now) { now = held; });
+    hold_syncs_.notify();
+  }
   size_t held_syncs() const { return held_syncs_; }
   // While true, reads of files that were opened for reading only wait.
   void hold_readers(bool held) { hold_ = held; }
@@ -36,7 +41,8 @@ class SlowDisk {
  private:
   const std::string name_;
   std::atomic<std::chrono::milliseconds> delay_;
-  std::atomic<bool> failing_ = false, hold_ = false, hold_syncs_ = false;
+  std::atomic<bool> failing_ = false, hold_ = false;
+  Guarded<bool> hold_syncs_{false};
   std::atomic<size_t> syncs_ = 0, held_ = 0, held_syncs_ = 0;
   std::unique_ptr<Vfs> registered_;
 };
