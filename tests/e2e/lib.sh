@@ -21,6 +21,18 @@ skip_all() { echo "ok 1 - $(basename "$0") # SKIP $*"; rm -rf "$T"; exit 77; }
 unshare -n true 2>/dev/null || skip_all "network namespaces are not allowed here"
 command -v busybox >/dev/null || skip_all "busybox-static is missing"
 
+# `grep -q` ends at the first match. The command before it in a pipe then fails if it still writes, and because of pipefail the whole
+# pipe with it: a match would count as none, and with `!` none as a match. Without -q, grep reads all of its input.
+grep() {
+  local options=() is_quiet=
+  while [[ ${1:-} =~ ^-[A-Za-z]+$ ]]; do
+    [[ $1 != *q* ]] || is_quiet=yes
+    [ "${1//q/}" = - ] || options+=("${1//q/}")
+    shift
+  done
+  if [ -n "$is_quiet" ]; then command grep "${options[@]}" "$@" >/dev/null; else command grep "${options[@]}" "$@"; fi
+}
+
 in_ns() { nsenter --net="/run/netns/$ns" -- "$@"; }
 k() { in_ns "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 c() { in_ns "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
@@ -72,8 +84,7 @@ expect_match() {  # expect_match NAME REGEX COMMAND...: the output has a line th
 # separate thread writes
 soon() {
   local check=$1 want=$3 asked=("${@:4}")
-  until_true 10 comes_true
-  "$@"
+  if until_true 10 comes_true; then ok "$2"; else "$@"; fi
 }
 comes_true() {
   local out
