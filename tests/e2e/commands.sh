@@ -86,7 +86,7 @@ expect_match "debug: an ephemeral container" '^Defaulting debug container name t
 debugger=$(c get pod "$pod" -o 'jsonpath={.spec.ephemeralContainers[0].name}')
 check "debug: … runs" until_true 30 eval "c get pod $pod -o json | jq -e '.status.ephemeralContainerStatuses[0].state.running'"
 expect "debug: … is reached by exec" "in" c exec "$pod" -c "$debugger" -- echo in
-expect "debug: -i joins it" "typed" eval "echo typed | c debug $pod -q -i --image=$image --target=busybox -- head -n 1"
+soon expect "debug: -i joins it" "typed" eval "echo typed | c debug $pod -q -i --image=$image --target=busybox -- head -n 1"
 expect "debug: the output of a container that has ended" "done" eval "c debug $pod -q --attach --image=$image -- echo done 2>/dev/null"
 c debug "$pod" --copy-to=copy --image=$image --same-node -q -- sleep 1000 >/dev/null
 check "debug: a copy" c wait --for=condition=Ready pod/copy --timeout=60s

@@ -19,7 +19,7 @@ registry() {  # registry PORT AUTH
 }
 registry 5999 ""; registry 5998 auth
 trap 'kill $registry_5999 $registry_5998 2>/dev/null; cleanup' EXIT
-until_true 10 in_ns busybox nc -z 127.0.0.1 5999 && until_true 10 in_ns busybox nc -z 127.0.0.1 5998
+until_true 20 in_ns busybox nc -z 127.0.0.1 5999 && until_true 20 in_ns busybox nc -z 127.0.0.1 5998
 c image pack "$T/rootfs" localhost/app:1 --cmd sh --output "$T/app.tar" >/dev/null || not_ok "pack to a file"
 check "pack: standard output has the same archive" eval 'c image pack "$T/rootfs" localhost/app:1 --cmd sh -o - | cmp - "$T/app.tar"'
 expect "pack: what fails leaves the file as it was" "$(sha256sum <"$T/app.tar")" eval 'c image pack "$T/nowhere" localhost/app:1 --output "$T/app.tar" 2>/dev/null; sha256sum <"$T/app.tar"'
@@ -110,7 +110,7 @@ metadata: {name: reader}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
-  - {name: main, image: "127.0.0.1:5999/app:1", command: [sleep, "1000"], volumeMounts: [{name: site, mountPath: /site}]}
+  - {name: main, image: "127.0.0.1:5999/app:1", command: [sh, -c, 'trap "exit 0" TERM; sleep 1000 & wait'], volumeMounts: [{name: site, mountPath: /site}]}
   - {name: side, image: "127.0.0.1:5999/app:1", command: [sleep, "1000"], volumeMounts: [{name: site, mountPath: /pages, subPath: pages}]}
   volumes: [{name: site, image: {reference: "127.0.0.1:5999/site:1"}}]
 ---
@@ -133,14 +133,19 @@ expect "reads it" hello k exec reader -c main -- cat /site/pages/index.html
 expect "and a part of it elsewhere" hello k exec reader -c side -- cat /pages/index.html
 expect_fail "cannot write to it" 'Read-only file system' k exec reader -c main -- touch /site/new
 expect_fail "nor execute what is in it" 'Permission denied|permission denied' k exec reader -c main -- /site/tool
-expect_match "its pull is an event of the pod" 'Successfully pulled image "127.0.0.1:5999/site:1"' k describe pod reader
+soon expect_match "its pull is an event of the pod" 'Successfully pulled image "127.0.0.1:5999/site:1"' k describe pod reader
 check "a path that is not in the image is told" until_true 20 eval "k describe pod astray | grep -q 'failed to prepare subPath for volumeMount \"site\" of container \"main\"'"
 check "an image that cannot be pulled too" until_true 20 eval "k get pod without | grep -qE 'ErrImagePull|ImagePullBackOff'"
 expect_fail "it is not removed while the pod has it" 'in use' c image remove 127.0.0.1:5999/site:1
 kill_daemon; start_daemon
 check "after a SIGKILL the pod still reads it" until_true 10 eval '[ "$(k exec reader -c main -- cat /site/pages/index.html)" = hello ]'
-check "a container that starts again has it" eval 'k exec reader -c main -- kill 1; until_true 20 eval "[ \"\$(k exec reader -c main -- cat /site/pages/index.html 2>/dev/null)\" = hello ]"'
+starts_again() {
+  k exec reader -c main -- kill 1
+  until_true 20 eval '[ "$(k get pod reader -o "jsonpath={.status.containerStatuses[?(@.name==\"main\")].restartCount}")" = 1 ]' &&
+    until_true 20 eval '[ "$(k exec reader -c main -- cat /site/pages/index.html 2>/dev/null)" = hello ]'
+}
+check "a container that starts again has it" starts_again
 uid=$(k get pod reader -o 'jsonpath={.metadata.uid}')
 check "the pods are deleted" k delete pod reader astray without --wait=true
-expect "nothing stays mounted" 0 grep -c "$uid" /proc/self/mountinfo
-check "and the image may go" c image remove 127.0.0.1:5999/site:1
+soon expect "nothing stays mounted" 0 grep -c "$uid" /proc/self/mountinfo
+check "and the image may go" until_true 10 c image remove 127.0.0.1:5999/site:1

@@ -46,7 +46,7 @@ cat > "$root/bin/echo-server" <<'P'
 #!/bin/sh
 while read -r line; do [ "$line" = "$(printf '\r')" ] && break; done
 printf 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n'
-exec cat
+exec head -n 1
 P
 cat > "$root/bin/dies" <<'P'
 #!/bin/sh
@@ -144,9 +144,10 @@ expect "links of a page lead through the proxy" "<a href=\"$pod/rewriteme\">test
 expect "without the slash there is a redirection" "301 $pod/?x=1" admin -o /dev/null -w '%{http_code} %header{location}' "$api$pod?x=1"
 expect "an answer comes as it is made" "line 1" eval 'admin -N "$api$in_default/pods/web:7003/proxy/" | head -n 1'
 expect "a server that dies midway is noticed" 18 eval 'admin -o /dev/null "$api$in_default/pods/web:7002/proxy/"; echo $?'
-upgraded() {
-  printf 'GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nping over there\n' "$in_default/pods/web:7001/proxy/" |
-    { cat; read -r -t 2 <> <(:); } | in_ns timeout 5 openssl s_client -quiet -connect 127.0.0.1:6443 -cert "$T/admin.crt" -key "$T/admin.key" 2>/dev/null
+upgraded() {  # it ends when the server does, after one line
+  local request='GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nping over there\n'
+  in_ns timeout 60 openssl s_client -quiet -connect 127.0.0.1:6443 -cert "$T/admin.crt" -key "$T/admin.key" 2>/dev/null \
+    < <({ printf "$request" "$in_default/pods/web:7001/proxy/"; read -r -t 60 <> <(:); } 2>/dev/null)
 }
 if command -v openssl >/dev/null; then
   expect_match "another protocol passes" '^ping over there' upgraded
@@ -267,10 +268,10 @@ check "the pod is reached and finds names" until_true 10 reached
 for taken in "ip link del coracle0" "ip link set coracle0 down" "ip addr flush dev coracle0" "ip link set $wire down" "ip link del $wire" \
              "nft flush ruleset" "nft delete table ip coracle-pods"; do
   in_ns $taken
-  check "after $taken" until_true 5 reached
+  check "after $taken" until_true 20 reached
 done
 expect "its address is the same" "$address" k get pod proxy-service -o 'jsonpath={.status.podIP}'
-check "what guards the pods' addresses is there again" until_true 5 in_ns nft list chain ip coracle-pods guard
+check "what guards the pods' addresses is there again" until_true 20 in_ns nft list chain ip coracle-pods guard
 
 echo "# Services do not take what is not theirs"
 c apply -f - >/dev/null <<'Y'

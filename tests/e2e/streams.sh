@@ -64,7 +64,7 @@ forward() {  # forward WHAT PORTS...: starts it in the background; $forwarder is
   : > "$T/forward"
   nsenter --net="/run/netns/$ns" -- "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n talk port-forward "$@" >"$T/forward" 2>&1 &
   forwarder=$!
-  until_true 15 grep -q '^Forwarding from 127' "$T/forward"
+  until_true 20 grep -q '^Forwarding from 127' "$T/forward"
 }
 end_forward() { kill "$forwarder" 2>/dev/null; wait "$forwarder" 2>/dev/null; }
 local_port() { sed -n "s/^Forwarding from 127.0.0.1:\([0-9]*\) -> .*/\1/p" "$T/forward" | sed -n "${1:-1}p"; }
@@ -91,7 +91,10 @@ streams() {
   expect "$who: exec -i brings them back meanwhile" "$(sha256sum < "$T/five")" eval "k -n talk exec -i $pod -c main -- cat < $T/five | sha256sum"
   tty="nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk exec -it $pod -c main -- sh -c \"tty; stty size\""
   expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec '$tty' /dev/null </dev/null"
-  expect_match "$who: attach -i" '^said$' eval "(echo said; read -t 2 <> <(:)) | timeout 15 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk attach -i $pod -c reader"
+  : >"$T/attached"
+  (echo said; until_true 20 grep -qx said "$T/attached") | timeout 120 nsenter --net="/run/netns/$ns" \
+    "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n talk attach -i "$pod" -c reader >"$T/attached" 2>&1
+  expect_match "$who: attach -i" '^said$' cat "$T/attached"
   check "$who: cp into a pod" k cp "$T/five" "talk/$pod:/tmp/$who" -c main
   check "$who: cp out of it" k cp "talk/$pod:/tmp/$who" "$T/back" -c main
   check "$who: … the same bytes" cmp "$T/five" "$T/back"
@@ -123,7 +126,7 @@ peer.sendall(b'x' * 100000)  # and is never read
 print('sent', flush=True)
 peer.recv(1), input()" <> <(:) > "$T/sent" 2>/dev/null &
   local talker=$!
-  until_true 10 test -s "$T/sent"
+  until_true 20 test -s "$T/sent"
   kill -KILL "$forwarder"; wait "$forwarder" 2>/dev/null
   nsenter --net="/run/netns/$ns" -- "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n talk exec -i "$pod" -c main -- sleep 12345 <> <(:) &
   forwarder=$!

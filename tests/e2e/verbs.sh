@@ -40,9 +40,9 @@ Y
   expect "$who: get -o json" "web" eval "k -n $n get deployment web -o json | jq -r .metadata.name"
   expect_match "$who: get -o yaml" '^  name: web$' k -n "$n" get deployment web -o yaml
   expect_fail "$who: get what is not there" 'Error from server \(NotFound\): pods "nope" not found' k -n "$n" get pod nope
-  timeout 20 nsenter --net="/run/netns/$ns" "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n "$n" get configmaps -w >"$d/watch" 2>/dev/null &
+  timeout 120 nsenter --net="/run/netns/$ns" "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n "$n" get configmaps -w >"$d/watch" 2>/dev/null &
   local watcher=$!
-  until_true 5 test -s "$d/watch"
+  until_true 10 test -s "$d/watch"
   expect_match "$who: create configmap" '^configmap/settings created' k -n "$n" create configmap settings --from-literal=a=1
   check "$who: get -w sees it" until_true 10 grep -q '^settings' "$d/watch"
   kill "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
@@ -53,10 +53,13 @@ Y
   soon expect_match "$who: describe pod" '^ *Normal +Started' k -n "$n" describe pod "$pod"
   soon expect_match "$who: describe deployment" '^ *Normal +ScalingReplicaSet' k -n "$n" describe deployment web
   expect_match "$who: describe node" '^Name: +edge' k describe node edge
-  expect "$who: logs" $'one\ntwo\nthree' k -n "$n" logs "$pod"
+  soon expect "$who: logs" $'one\ntwo\nthree' k -n "$n" logs "$pod"
   expect "$who: logs --tail" "three" k -n "$n" logs "$pod" --tail=1 -c main
   expect "$who: logs --since" $'one\ntwo\nthree' k -n "$n" logs "$pod" --since=1h
-  expect "$who: logs -f" $'one\ntwo\nthree' eval "timeout 6 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n logs -f $pod"
+  nsenter --net="/run/netns/$ns" "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n "$n" logs -f "$pod" >"$d/followed" 2>&1 &
+  local follower=$!
+  check "$who: logs -f" until_true 10 eval "[ \"\$(<'$d/followed')\" = \$'one\ntwo\nthree' ]"
+  check "$who: … goes on" kill "$follower"; wait "$follower" 2>/dev/null
   expect "$who: exec" "main" k -n "$n" exec "$pod" -- sh -c 'echo main'
   expect "$who: exec passes the exit code" "5" eval "k -n $n exec $pod -- sh -c 'exit 5' >/dev/null 2>&1; echo \$?"
   expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec 'nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n exec -it $pod -- tty' /dev/null </dev/null"
