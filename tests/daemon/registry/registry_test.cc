@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "store/kinds/service/server/address_range.h"
 #include "store/object/status.h"
 #include "store/schema/catalog.h"
 #include "tests/daemon/registry/registry_fixture.h"
@@ -511,24 +512,56 @@ TEST_F(RegistryTest, leaves_the_lower_node_ports_to_those_who_name_them) {
   ObjectPtr one = fixture.make(
       kService, service("one", R"("type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80,"name":"a"},
     {"port":443,"name":"b","nodePort":30086},{"port":53,"name":"t"},{"port":53,"name":"u","protocol":"UDP"}])"));
-  EXPECT_EQ(ports_of(one), (std::vector<int64_t>{30087, 30086, 30088, 30088}));
-  EXPECT_EQ(get_int(one->json(), "spec.healthCheckNodePort"), 30089);
+  const std::vector<int64_t> of_one = ports_of(one);
+  EXPECT_EQ(of_one[1], 30086);
+  EXPECT_EQ(of_one[2], of_one[3]) << "TCP and UDP of one port share a node port";
+  const std::set<int64_t> different{of_one[0], of_one[1], of_one[2], get_int(one->json(), "spec.healthCheckNodePort")};
+  EXPECT_EQ(different.size(), 4u);
+  EXPECT_EQ(*different.begin(), 30086) << "the others are of the upper part";
   ObjectPtr two = fixture.make(kService, service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a","nodePort":30001},
     {"port":53,"name":"t"},{"port":53,"name":"u","protocol":"UDP","nodePort":30053}])"));
   EXPECT_EQ(ports_of(two), (std::vector<int64_t>{30001, 30053, 30053}));
+  ObjectPtr balanced = fixture.make(kService, service("three", R"("type":"LoadBalancer","allocateLoadBalancerNodePorts":false,
+    "ports":[{"port":80,"name":"a"},{"port":81,"name":"b","nodePort":30081}])"));
+  EXPECT_EQ(ports_of(balanced), (std::vector<int64_t>{0, 30081})) << "those that name one get it";
   kinds::Ranges small;
   small.node_port_min = 30000, small.node_port_max = 30031;
   RegistryFixture crowded(small);
   std::set<int64_t> given;
-  for (int i = 0; i < 32; i++)
-    given.insert(
-        ports_of(crowded.make(kService, service("s" + std::to_string(i), R"("type":"NodePort","ports":[{"port":80}])")))[0]);
+  auto give_one = [&] {
+    std::string name = "s" + std::to_string(given.size());
+    given.insert(ports_of(crowded.make(kService, service(name, R"("type":"NodePort","ports":[{"port":80}])")))[0]);
+  };
+  for (int i = 0; i < 16; i++) give_one();
+  EXPECT_EQ(given.size(), 16u);
+  EXPECT_EQ(*given.begin(), 30016) << "the upper part first";
+  for (int i = 0; i < 16; i++) give_one();
   EXPECT_EQ(given.size(), 32u) << "the lower end is used once the rest is";
   EXPECT_EQ(crowded.try_make(kService, service("full", R"("type":"NodePort","ports":[{"port":80}])")).error().text(),
             "Internal error occurred: failed to allocate a nodePort: range is full");
-  ObjectPtr udp = crowded.make(kService, service("udp", R"("type":"NodePort","ports":[{"port":53,"protocol":"UDP","name":"a"},
-    {"port":54,"protocol":"UDP","name":"b"}])"));
-  EXPECT_EQ(ports_of(udp), (std::vector<int64_t>{30016, 30017}));
+  EXPECT_FALSE(crowded.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":53,"protocol":"UDP"}])")))
+      << "a node port belongs to one Service, with all its protocols";
+  MUST(crowded.registry().remove(kService, {"default", "s7"}, {}, {}));
+  ObjectPtr dns = crowded.make(kService, service("dns", R"("type":"NodePort","ports":[{"port":53,"name":"t"},
+    {"port":53,"protocol":"UDP","name":"u"}])"));
+  EXPECT_EQ(ports_of(dns)[0], ports_of(dns)[1]);
+}
+
+// A client may remember the address of a Service that is gone: the next Service must not answer there. Source: KEP-3070.
+TEST_F(RegistryTest, gives_addresses_and_node_ports_at_random) {
+  constexpr int kTurns = 12;
+  std::set<std::string> addresses;
+  std::set<int64_t> ports;
+  for (int i = 0; i < kTurns; i++) {
+    ObjectPtr made = fixture.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
+    std::string address(get_string(made->json(), "spec.clusterIP"));
+    EXPECT_GE(*kinds::parse_address(address), *kinds::parse_address("10.96.1.0")) << "the lower part is for those who name one";
+    addresses.insert(address);
+    ports.insert(get_int(get_array(made->json(), "spec.ports")[0], "nodePort"));
+    MUST(fixture.registry().remove(kService, {"default", "s"}, {}, {}));
+  }
+  EXPECT_GT(addresses.size(), 1u);
+  EXPECT_GT(ports.size(), 1u);
 }
 
 TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {
@@ -538,8 +571,62 @@ TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range)
         R"("type":"NodePort","ports":[{"port":80,"nodePort":30123}])", R"("type":"NodePort","ports":[{"port":80,"nodePort":80}])",
         R"("clusterIP":"10.96.255.255","ports":[{"port":80}])"})
     EXPECT_EQ(fixture.try_make(kService, service("two", spec)).error().code(), Code::invalid) << spec;
-  EXPECT_TRUE(
-      fixture.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
+  const std::string taken = R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])";
+  const char* says = "spec.ports[0].nodePort: Invalid value: 30123: provided port is already allocated";
+  EXPECT_NE(fixture.try_make(kService, service("udp", taken)).error().text().find(says), std::string::npos)
+      << "a node port belongs to one Service, with all its protocols";
+  const std::string balanced = R"("type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"port":80,"nodePort":)";
+  for (const char* port : {"30123", "80"})
+    EXPECT_FALSE(fixture.try_make(kService, service("lb", balanced + port + "}]"))) << port;
+  MUST(fixture.try_make(kService, service("both", R"("type":"NodePort","ports":[{"name":"t","port":53,"nodePort":30053},
+    {"name":"u","port":5353,"protocol":"UDP","nodePort":30053}])")));
+}
+
+// The addresses and ports of existing Services stay when a setting moves the ranges: they can be labelled as before.
+TEST_F(RegistryTest, a_service_keeps_what_a_changed_range_does_not_have) {
+  fixture.make(kService, service("s", R"("clusterIP":"10.96.9.9","type":"LoadBalancer","externalTrafficPolicy":"Local",
+    "healthCheckNodePort":30124,"ports":[{"port":80,"nodePort":30123}])"));
+  fixture.ranges.service_cidr = "10.97.0.0/16", fixture.ranges.node_port_min = 31000;
+  fixture.reopen();
+  MUST(fixture.try_merge(kService, {"default", "s"}, R"({"metadata":{"labels":{"a":"b"}}})"));
+  EXPECT_FALSE(fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"ports":[{"port":80,"nodePort":30125}]}})"));
+  EXPECT_FALSE(fixture.try_make(kService, service("t", R"("clusterIP":"10.96.9.10","ports":[{"port":80}])")));
+}
+
+// Whoever replaces a Service without naming its node ports means the ports of the same name, whatever their numbers are now.
+TEST_F(RegistryTest, a_service_keeps_the_node_ports_of_its_ports) {
+  struct Row {
+    const char *before, *after;
+    std::vector<int64_t> want;  // 0: another one
+  };
+  for (const Row& row : {
+           Row{R"({"port":80,"nodePort":30080})", R"({"port":8080})", {30080}},
+           Row{R"({"name":"a","port":80,"nodePort":30080},{"name":"b","port":81,"nodePort":30081})",
+               R"({"name":"b","port":80},{"name":"a","port":81})",
+               {30081, 30080}},
+           Row{R"({"name":"a","port":80,"nodePort":30080},{"name":"b","port":81,"nodePort":30081})",
+               R"({"name":"a","port":81},{"name":"c","port":80})",
+               {30080, 0}},
+           Row{R"({"name":"a","port":80,"nodePort":30080})", R"({"name":"b","port":80})", {30080}},
+           Row{R"({"name":"a","port":80,"nodePort":30080})",
+               R"({"name":"a","port":80},{"name":"b","port":81,"nodePort":30080})",
+               {0, 30080}},
+           Row{R"({"name":"t","port":53,"nodePort":30053},{"name":"u","port":53,"protocol":"UDP","nodePort":30053})",
+               R"({"name":"t","port":5353},{"name":"u","port":5353,"protocol":"UDP"})",
+               {30053, 30053}},
+       }) {
+    auto spec = [](const char* ports) { return R"("type":"NodePort","ports":[)" + std::string(ports) + "]"; };
+    fixture.make(kService, service("s", spec(row.before)));
+    ObjectPtr now = MUST(fixture.try_update(kService, RegistryFixture::parse(service("s", spec(row.after)))));
+    const json::array& ports = get_array(now->json(), "spec.ports");
+    ASSERT_EQ(ports.size(), row.want.size()) << row.after;
+    for (size_t i = 0; i < ports.size(); i++) {
+      int64_t got = get_int(ports[i], "nodePort");
+      if (row.want[i]) EXPECT_EQ(got, row.want[i]) << row.after;
+      else EXPECT_TRUE(got > 30081) << row.after << ": " << got;
+    }
+    MUST(fixture.registry().remove(kService, {"default", "s"}, {}, {}));
+  }
 }
 
 TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
@@ -610,6 +697,12 @@ TEST_F(RegistryTest, refuses_services_of_families_that_are_not_served) {
   EXPECT_EQ(get_string(prefers->json(), "spec.ipFamilyPolicy"), "PreferDualStack");
   ObjectPtr theirs = fixture.make(kService, service("t", R"("clusterIP":"None","ipFamilyPolicy":"RequireDualStack")"));
   EXPECT_EQ(to_text(*find(theirs->json(), "spec.ipFamilies")), R"(["IPv4","IPv6"])") << "its endpoints are somebody else's";
+  ObjectPtr silent = fixture.make(kService, service("u", R"("clusterIP":"None")"));
+  EXPECT_EQ(get_string(silent->json(), "spec.ipFamilyPolicy"), "RequireDualStack") << "as in Kubernetes";
+  EXPECT_EQ(to_text(*find(silent->json(), "spec.ipFamilies")), R"(["IPv4","IPv6"])");
+  ObjectPtr replaced =
+      MUST(fixture.try_update(kService, RegistryFixture::parse(service("p", R"("ports":[{"port":80}],"selector":{"a":"b"})"))));
+  EXPECT_EQ(get_string(replaced->json(), "spec.ipFamilyPolicy"), "PreferDualStack") << "an update that names none keeps it";
 }
 
 TEST_F(RegistryTest, a_service_gives_its_address_back_when_it_becomes_a_name) {

@@ -34,46 +34,40 @@ ServiceIndex::Allocated ServiceIndex::Allocated::of(const json::value& service) 
   for (const json::value& text : get_array(service, "spec.clusterIPs"))
     if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) out.addresses.insert(*address);
   for (const json::value& port : get_array(service, "spec.ports"))
-    if (int64_t number = get_int(port, "nodePort")) out.ports.emplace(number, get_string(port, "protocol"));
-  if (int64_t number = get_int(service, "spec.healthCheckNodePort")) out.ports.emplace(number, "TCP");
+    if (int64_t number = get_int(port, "nodePort")) out.ports.insert(number);
+  if (int64_t number = get_int(service, "spec.healthCheckNodePort")) out.ports.insert(number);
   return out;
 }
 
 void ServiceIndex::Counts::add(const Allocated& allocated) {
   count_in(addresses, allocated.addresses, [this](uint32_t address) { taken_addresses.add(address); });
-  count_in(ports, allocated.ports, [this](const Port& port) { taken_ports[port.second].add(port.first); });
+  count_in(ports, allocated.ports, [this](int64_t port) { taken_ports.add(port); });
 }
 
 void ServiceIndex::Counts::take(const Allocated& allocated) {
   count_out(addresses, allocated.addresses, [this](uint32_t address) { taken_addresses.remove(address); });
-  count_out(ports, allocated.ports, [this](const Port& port) {
-    auto of_protocol = taken_ports.find(port.second);
-    of_protocol->second.remove(port.first);
-    if (of_protocol->second.empty()) taken_ports.erase(of_protocol);
-  });
+  count_out(ports, allocated.ports, [this](int64_t port) { taken_ports.remove(port); });
 }
 
-bool ServiceIndex::AllocatedByOthers::has(uint32_t address) const {
+bool ServiceIndex::AllocatedByOthers::has_address(uint32_t address) const {
   return count_of(index_.counts_.addresses, address) > count_of(own_.addresses, address);
 }
 
-bool ServiceIndex::AllocatedByOthers::has(const Port& port) const {
+bool ServiceIndex::AllocatedByOthers::has_port(int64_t port) const {
   return count_of(index_.counts_.ports, port) > count_of(own_.ports, port);
 }
 
 std::optional<uint32_t> ServiceIndex::AllocatedByOthers::free_address(uint32_t first, uint32_t last) const {
   int64_t found = index_.counts_.taken_addresses.lowest_free(first);
   for (auto own = own_.addresses.lower_bound(first); own != own_.addresses.end() && own->first < found; ++own)
-    if (!has(own->first)) found = own->first;  // free for the Service that has it
+    if (!has_address(own->first)) found = own->first;  // free for the Service that has it
   return found <= last ? std::optional(uint32_t(found)) : std::nullopt;
 }
 
-std::optional<int64_t> ServiceIndex::AllocatedByOthers::free_port(const std::string& protocol, int64_t first,
-                                                                  int64_t last) const {
-  auto taken = index_.counts_.taken_ports.find(protocol);
-  int64_t found = taken == index_.counts_.taken_ports.end() ? first : taken->second.lowest_free(first);
-  for (auto own = own_.ports.lower_bound(Port(first, "")); own != own_.ports.end() && own->first.first < found; ++own)
-    if (own->first.second == protocol && !has(own->first)) found = own->first.first;
+std::optional<int64_t> ServiceIndex::AllocatedByOthers::free_port(int64_t first, int64_t last) const {
+  int64_t found = index_.counts_.taken_ports.lowest_free(first);
+  for (auto own = own_.ports.lower_bound(first); own != own_.ports.end() && own->first < found; ++own)
+    if (!has_port(own->first)) found = own->first;
   return found <= last ? std::optional(found) : std::nullopt;
 }
 

@@ -14,7 +14,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "store/engine/engine.h"
 #include "store/kinds/service/server/number_runs.h"
@@ -23,17 +22,16 @@ namespace coracle::kinds {
 
 class ServiceIndex {
  public:
-  using Port = std::pair<int64_t, std::string>;  // node port and protocol
-  struct Allocated {                             // of one Service
+  struct Allocated {  // of one Service
     std::set<uint32_t> addresses;
-    std::set<Port> ports;
+    std::set<int64_t> ports;  // a node port belongs to one Service, with all its protocols
     static Allocated of(const json::value& service);
   };
   struct Counts {  // how many Services have it
     std::map<uint32_t, size_t> addresses;
-    std::map<Port, size_t> ports;
-    NumberRuns taken_addresses;                                  // those of `addresses`
-    std::map<std::string, NumberRuns, std::less<>> taken_ports;  // those of `ports`, by protocol
+    std::map<int64_t, size_t> ports;
+    NumberRuns taken_addresses;  // those of `addresses`
+    NumberRuns taken_ports;      // those of `ports`
     void add(const Allocated& allocated);
     void take(const Allocated& allocated);  // which was added
   };
@@ -41,12 +39,12 @@ class ServiceIndex {
   // The allocations of all Services but one. Valid until the next call.
   class AllocatedByOthers {
    public:
-    bool has(uint32_t address) const;
-    bool has(const Port& port) const;
+    bool has_address(uint32_t address) const;
+    bool has_port(int64_t port) const;
     // The lowest free address from `first` to `last`.
     std::optional<uint32_t> free_address(uint32_t first, uint32_t last) const;
     // The lowest free node port from `first` to `last`. Like free_address, it takes no longer where many are taken.
-    std::optional<int64_t> free_port(const std::string& protocol, int64_t first, int64_t last) const;
+    std::optional<int64_t> free_port(int64_t first, int64_t last) const;
 
    private:
     friend class ServiceIndex;

@@ -2,12 +2,14 @@
 // Services: cluster IPs and node ports are allocated from the configured ranges. The allocated values are those of the existing
 // Services and of the writes under way (service_addresses.h). So nothing can leak or be allocated twice.
 //   desired (spec) + allocated (all other services) ──▶ clusterIP(s), nodePorts
-// Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range), KEP-3668
-// (dynamic node ports likewise).
+// Source: Kubernetes "Service", "Service ClusterIP allocation" and KEP-3070 (dynamic addresses at random, from the upper part of
+// the range first), KEP-3668 (dynamic node ports likewise).
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
+#include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "store/kinds/service/server/address_range.h"
 #include "store/kinds/service/server/service_addresses.h"
@@ -24,13 +26,27 @@ uint32_t reserved_at_start(const AddressRange& range) {
   return std::clamp(size / 16, uint32_t(16), uint32_t(256));
 }
 
-std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::AllocatedByOthers& others) {
-  uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
-  if (auto found = others.free_address(middle, range.last())) return found;
-  return others.free_address(range.first() + 1, middle - 1);  // the first one is the API's
+// A free one from a random place on: what a Service has given back is not given to the next one while clients remember it.
+template <typename Number, typename F>
+std::optional<Number> free_at_random(Number first, Number last, F&& lowest_free) {
+  if (first > last) return std::nullopt;
+  Number place = first + Number(random_below(uint32_t(last - first + 1)));
+  if (auto found = lowest_free(place, last)) return found;
+  return place > first ? lowest_free(first, place - 1) : std::nullopt;
 }
 
-Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Ranges& ranges) {
+std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::AllocatedByOthers& others) {
+  auto lowest_free = [&](uint32_t first, uint32_t last) { return others.free_address(first, last); };
+  uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
+  if (auto found = free_at_random(middle, range.last(), lowest_free)) return found;
+  return free_at_random(range.first() + 1, middle - 1, lowest_free);  // the first one is the API's
+}
+
+// What a Service had before the write. It keeps that, also where a range has changed since.
+using Kept = ServiceIndex::Allocated;
+
+Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept,
+                          const Ranges& ranges) {
   AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
   std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
   uint32_t address;
@@ -41,12 +57,14 @@ Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByO
   } else {
     auto asked = parse_address(wanted);
     std::string value = "[\"" + wanted + "\"]";
-    if (!asked || !range.contains(*asked) || *asked < range.first() || *asked > range.last())
+    bool is_kept = asked && kept.addresses.contains(*asked);
+    bool inside = asked && range.contains(*asked) && *asked >= range.first() && *asked <= range.last();
+    if (!is_kept && !inside)
       return invalid(kService, name,
                      {invalid_value("spec.clusterIPs", value,
                                     "failed to allocate IP " + wanted + ": the provided IP (" + wanted +
                                         ") is not in the valid range. The range of valid IPs is " + ranges.service_cidr)});
-    if (others.has(*asked))
+    if (!is_kept && others.has_address(*asked))
       return invalid(
           kService, name,
           {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted + ": provided IP is already allocated")});
@@ -57,80 +75,78 @@ Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByO
   return {};
 }
 
-// The node ports in the order in which they are given to those who name none: the lower end, which manifests name (30080), comes
-// last.
+// The node ports in the order in which one write gives them to those who name none: from a random place on, so that one that was
+// given back is not given again at once. The lower end, which manifests name (30080), comes last.
 class NodePorts {
  public:
-  explicit NodePorts(const Ranges& ranges)
-      : first_(ranges.node_port_min), size_(ranges.node_port_max - ranges.node_port_min + 1) {
-    if (size_ > 16) reserved_ = std::clamp(size_ / 32, int64_t(16), int64_t(128));
+  explicit NodePorts(const Ranges& ranges) {
+    const int64_t first = ranges.node_port_min, last = ranges.node_port_max, size = last - first + 1;
+    const int64_t middle = first + (size > 16 ? std::clamp(size / 32, int64_t(16), int64_t(128)) : 0);
+    const int64_t place = middle <= last ? middle + random_below(uint32_t(last - middle + 1)) : middle;
+    parts_ = {{{place, last}, {middle, place - 1}, {first, middle - 1}}};
   }
-  // The first free one for this protocol that `skips` does not refuse. Those before it are not looked at again: what is refused
-  // once must stay so.
+  // The next free one that `skips` does not refuse. Neither it nor those before it are looked at again.
   template <typename F>
-  std::optional<int64_t> next_free(const ServiceIndex::AllocatedByOthers& others, const std::string& protocol, F&& skips) {
-    int64_t& tried = tried_[protocol];
-    while (tried < size_) {
-      bool is_dynamic = tried < size_ - reserved_;
-      int64_t from = first_ + (is_dynamic ? reserved_ + tried : tried - (size_ - reserved_));
-      int64_t last = first_ + (is_dynamic ? size_ : reserved_) - 1;
-      auto found = others.free_port(protocol, from, last);
-      tried += found.value_or(last + 1) - from;
-      if (!found) continue;
-      if (!skips(*found)) return found;
-      ++tried;
+  std::optional<int64_t> next_free(const ServiceIndex::AllocatedByOthers& others, F&& skips) {
+    for (auto& [from, last] : parts_) {
+      while (from <= last) {
+        auto found = others.free_port(from, last);
+        from = found.value_or(last) + 1;
+        if (found && !skips(*found)) return found;
+      }
     }
     return std::nullopt;
   }
 
  private:
-  const int64_t first_, size_;
-  int64_t reserved_ = 0;
-  std::map<std::string, int64_t> tried_;  // how many of the order, by protocol
+  std::array<std::pair<int64_t, int64_t>, 3> parts_;  // what is left of each: first and last
 };
 
-Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOthers& others, std::set<ServiceIndex::Port>& given,
-                        const Ranges& ranges) {
-  auto taken = [&](int64_t number, const std::string& protocol) {
-    return given.contains({number, protocol}) || others.has({number, protocol});
-  };
+// Gives node ports to the ports of the Service, and returns their numbers. Its ports may share a number if their protocols
+// differ; other Services may not have it by any protocol. `allocates`: ports that name none get one. Source: Kubernetes
+// pkg/registry/core/service/storage/alloc.go.
+Result<std::set<int64_t>> give_ports(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept,
+                                     bool allocates, const Ranges& ranges) {
+  std::set<int64_t> numbers;
   json::value& ports = make(service, "spec.ports");
-  if (!ports.is_array()) return {};
+  if (!ports.is_array()) return numbers;
   std::string name(get_string(service, "metadata.name"));
+  auto is_taken = [&](int64_t number) { return !kept.ports.contains(number) && others.has_port(number); };
   NodePorts dynamic(ranges);
   json::array& all = ports.get_array();
   std::set<int64_t> named;
   std::map<int64_t, int64_t> by_port;  // 53 by TCP and by UDP have one node port
   for (const json::value& each : all)
     if (int64_t number = get_int(each, "nodePort")) named.insert(number), by_port.emplace(get_int(each, "port"), number);
+  std::set<std::pair<int64_t, std::string>> given;  // with the protocol
   for (size_t i = 0; i < all.size(); i++) {
     if (!all[i].is_object()) continue;
     std::string protocol(get_string(all[i], "protocol")), field = "spec.ports[" + std::to_string(i) + "].nodePort";
     int64_t wanted = get_int(all[i], "nodePort");
     if (wanted == 0) {
+      if (!allocates) continue;
       auto twin = by_port.find(get_int(all[i], "port"));
-      if (twin != by_port.end() && !taken(twin->second, protocol)) {
+      if (twin != by_port.end() && !given.contains({twin->second, protocol}) && !is_taken(twin->second)) {
         wanted = twin->second;
       } else {
-        auto found = dynamic.next_free(others, protocol, [&](int64_t number) {
-          return named.contains(number) || given.contains({number, protocol});
-        });
+        auto found = dynamic.next_free(others, [&](int64_t number) { return named.contains(number); });
         if (!found) return internal_error("failed to allocate a nodePort: range is full");
         wanted = *found;
         by_port.emplace(get_int(all[i], "port"), wanted);
       }
-    } else if (wanted < ranges.node_port_min || wanted > ranges.node_port_max) {
+    } else if (!kept.ports.contains(wanted) && (wanted < ranges.node_port_min || wanted > ranges.node_port_max)) {
       return invalid(kService, name,
                      {invalid_value(field, std::to_string(wanted),
                                     "provided port is not in the valid range. The range of valid ports is " +
                                         std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
-    } else if (taken(wanted, protocol)) {
+    } else if (is_taken(wanted) || given.contains({wanted, protocol})) {
       return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is already allocated")});
     }
     given.emplace(wanted, protocol);
+    numbers.insert(wanted);
     all[i].get_object()["nodePort"] = wanted;
   }
-  return {};
+  return numbers;
 }
 
 // A load balancer with externalTrafficPolicy Local has a health check node port.
@@ -138,18 +154,19 @@ bool has_health_port(const json::value& service) {
   return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
 }
 
-Result<void> give_health_port(json::value& service, const ServiceIndex::AllocatedByOthers& others,
-                              const std::set<ServiceIndex::Port>& given, const Ranges& ranges) {
-  auto taken = [&](int64_t number) { return given.contains({number, "TCP"}) || others.has({number, "TCP"}); };
+// `given`: the node ports of the same Service.
+Result<void> give_health_port(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept,
+                              const std::set<int64_t>& given, const Ranges& ranges) {
   int64_t port = get_int(service, "spec.healthCheckNodePort");
-  bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
+  bool is_kept = kept.ports.contains(port), outside = port < ranges.node_port_min || port > ranges.node_port_max;
   std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
-  if (port != 0 && outside)
+  if (port != 0 && outside && !is_kept)
     return internal_error(failed + "provided port is not in the valid range. The range of valid ports is " +
                           std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
-  if (port != 0 && taken(port)) return internal_error(failed + "provided port is already allocated");
+  bool taken = given.contains(port) || (!is_kept && others.has_port(port));
+  if (port != 0 && taken) return internal_error(failed + "provided port is already allocated");
   if (port != 0) return {};
-  auto found = NodePorts(ranges).next_free(others, "TCP", [&](int64_t number) { return given.contains({number, "TCP"}); });
+  auto found = NodePorts(ranges).next_free(others, [&](int64_t number) { return given.contains(number); });
   if (!found) return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
   make(service, "spec.healthCheckNodePort") = *found;
   return {};
@@ -160,6 +177,12 @@ bool has_address(std::string_view type) {
 }
 bool has_ports(std::string_view type) { return type == "NodePort" || type == "LoadBalancer"; }
 
+// Whether ports that name no node port get one.
+bool allocates_ports(const json::value& service) {
+  std::string_view type = get_string(service, "spec.type");
+  return type == "NodePort" || (type == "LoadBalancer" && get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
+}
+
 bool is_family_six(std::string_view address) { return address.find(':') != std::string_view::npos; }
 
 // Sets the IP families. Only IPv4 is served; requests for another family or for two are rejected. A headless service without a
@@ -169,7 +192,9 @@ Result<void> settle_families(json::value& service) {
   const json::array& addresses = get_array(service, "spec.clusterIPs");
   json::array families = get_array(service, "spec.ipFamilies");
   std::string policy(get_string(service, "spec.ipFamilyPolicy"));
-  if (policy.empty()) policy = addresses.size() > 1 || families.size() > 1 ? "RequireDualStack" : "SingleStack";
+  bool any_family = headless && get_object(service, "spec.selector").empty();
+  bool two = addresses.size() > 1 || families.size() > 1;
+  if (policy.empty()) policy = any_family || two ? "RequireDualStack" : "SingleStack";
   std::vector<Cause> causes;
   for (const char* field : {"clusterIPs", "ipFamilies"}) {
     const json::array& given = get_array(service, "spec." + std::string(field));
@@ -184,7 +209,6 @@ Result<void> settle_families(json::value& service) {
         "must be \"RequireDualStack\" or \"PreferDualStack\" when multiple " + std::string(what) + " are specified"));
   };
   refuse_two(addresses.size(), "clusterIPs"), refuse_two(families.size(), "ipFamilies");
-  bool any_family = headless && get_object(service, "spec.selector").empty();
   if (any_family && causes.empty()) {
     if (families.empty()) families.emplace_back("IPv4");
     if (policy != "SingleStack" && families.size() == 1)
@@ -215,25 +239,27 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
   for (std::string_view field : fields) spec.get_object().erase(field);
 }
 
-Result<void> choose(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Ranges& ranges) {
+Result<void> choose(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept, const Ranges& ranges) {
   std::string type(get_string(service, "spec.type"));
-  std::set<ServiceIndex::Port> given;
   if (has_address(type)) {
     TRY(settle_families(service));
     if (get_string(service, "spec.clusterIP") == "None") make(service, "spec.clusterIPs") = json::array{"None"};
-    else TRY(give_address(service, others, ranges));
+    else TRY(give_address(service, others, kept, ranges));
   }
-  bool balanced = type == "LoadBalancer";
-  bool needs_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
-  if (needs_ports) TRY(give_ports(service, others, given, ranges));
-  return has_health_port(service) ? give_health_port(service, others, given, ranges) : Result<void>();
+  if (!has_ports(type)) return {};
+  const std::set<int64_t> given = TRY(give_ports(service, others, kept, allocates_ports(service), ranges));
+  return has_health_port(service) ? give_health_port(service, others, kept, given, ranges) : Result<void>();
 }
 
-Result<void> allocate(json::value& service, const Allocation& allocation) {
-  auto choose_among = [&](const ServiceIndex::AllocatedByOthers& others) { return choose(service, others, allocation.ranges); };
+Result<void> allocate(json::value& service, const Kept& kept, const Allocation& allocation) {
+  auto choose_among = [&](const ServiceIndex::AllocatedByOthers& others) {
+    return choose(service, others, kept, allocation.ranges);
+  };
   allocation.hold = TRY(allocation.services.reserve(service, !allocation.dry_run, choose_among));
   return {};
 }
+
+Result<void> allocate_at_create(json::value& service, const Allocation& allocation) { return allocate(service, {}, allocation); }
 
 void prepare_service_create(json::value& service) {
   service.get_object()["status"] = json::object{{"loadBalancer", json::object()}};
@@ -262,6 +288,36 @@ void drop_unchanged(json::value& service, const json::value& old, std::initializ
   }
 }
 
+// Keeps the node ports that the client omits: of the port of that name, else of that number and protocol, unless another port has
+// them now. Source: Kubernetes pkg/registry/core/service/storage/storage.go, patchAllocatedValues, which knows only the names.
+void keep_node_ports(json::value& service, const json::value& old) {
+  json::value& ports = make(service, "spec.ports");
+  if (!ports.is_array()) return;
+  std::set<int64_t> used;
+  for (const json::value& port : ports.get_array()) used.insert(get_int(port, "nodePort"));
+  std::map<std::string_view, int64_t> by_name;
+  std::map<std::pair<int64_t, std::string_view>, int64_t> by_number;  // and protocol
+  for (const json::value& before : get_array(old, "spec.ports")) {
+    int64_t number = get_int(before, "nodePort");
+    if (number == 0 || used.contains(number)) continue;
+    by_name[get_string(before, "name")] = number;
+    by_number[{get_int(before, "port"), get_string(before, "protocol")}] = number;
+  }
+  auto keep = [&](const auto& numbers, auto&& key_of) {
+    std::vector<int64_t> kept;
+    for (json::value& port : ports.get_array()) {
+      if (!port.is_object() || get_int(port, "nodePort") != 0) continue;
+      auto found = numbers.find(key_of(port));
+      if (found == numbers.end() || used.contains(found->second)) continue;
+      port.get_object()["nodePort"] = found->second;
+      kept.push_back(found->second);  // TCP and UDP may share it
+    }
+    used.insert(kept.begin(), kept.end());
+  };
+  keep(by_name, [](const json::value& port) { return get_string(port, "name"); });
+  keep(by_number, [](const json::value& port) { return std::pair(get_int(port, "port"), get_string(port, "protocol")); });
+}
+
 // Keeps allocated values that the client omits, if the type still has them.
 void prepare_service_update(json::value& service, const json::value& old) {
   std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
@@ -272,6 +328,8 @@ void prepare_service_update(json::value& service, const json::value& old) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
   }
+  if (keeps_address && get_string(service, "spec.ipFamilyPolicy").empty())
+    if (const json::value* kept = find_keys(old, {"spec", "ipFamilyPolicy"})) make(service, "spec.ipFamilyPolicy") = *kept;
   if (old_type == "LoadBalancer" && type != old_type)
     drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
   if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy"});
@@ -280,21 +338,11 @@ void prepare_service_update(json::value& service, const json::value& old) {
     make(service, "spec.healthCheckNodePort") = get_int(old, "spec.healthCheckNodePort");
   }
   if (!has_ports(type)) return drop_node_ports(service, old);
-  if (!has_ports(old_type)) return;
-  json::value& ports = make(service, "spec.ports");
-  if (!ports.is_array()) return;
-  std::map<std::pair<int64_t, std::string_view>, int64_t> given;  // by port and protocol
-  for (const json::value& before : get_array(old, "spec.ports"))
-    if (int64_t number = get_int(before, "nodePort")) given[{get_int(before, "port"), get_string(before, "protocol")}] = number;
-  for (json::value& port : ports.get_array()) {
-    if (!port.is_object() || get_int(port, "nodePort") != 0) continue;
-    auto kept = given.find({get_int(port, "port"), get_string(port, "protocol")});
-    if (kept != given.end()) port.get_object()["nodePort"] = kept->second;
-  }
+  if (allocates_ports(service) && allocates_ports(old)) keep_node_ports(service, old);
 }
 
-Result<void> allocate_update(json::value& service, const Object&, const Allocation& allocation) {
-  return allocate(service, allocation);
+Result<void> allocate_update(json::value& service, const Object& old, const Allocation& allocation) {
+  return allocate(service, Kept::of(old.json()), allocation);
 }
 
 }  // namespace
@@ -303,7 +351,7 @@ extern const StrategyFamily service_strategies;
 const StrategyFamily service_strategies{{{.kind = &kService,
                                           .prepare_create = prepare_service_create,
                                           .prepare_update = prepare_service_update,
-                                          .allocate_create = allocate,
+                                          .allocate_create = allocate_at_create,
                                           .allocate_update = allocate_update}}};
 
 }  // namespace coracle::kinds
