@@ -15,6 +15,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/guarded.h"
@@ -109,12 +110,14 @@ std::mutex& awake_mutex(const RestingObject* object) {
   return all[(reinterpret_cast<uintptr_t>(object) >> 6) % all.size()];
 }
 
-// Recently parsed objects, so that they are not parsed again. The oldest is dropped first.
+// Recently parsed objects, so that they are not parsed again. The oldest is dropped first. One that does not fit among them has a
+// place of its own: it is not parsed by each reader, and the others stay.
 class KeptParsed {
  public:
   void add(ObjectPtr object) {
     std::vector<ObjectPtr> gone;  // freed outside the lock
     kept_.with([&](Kept& kept) {
+      if (weight(*object) > kKeptParsedBytes) return gone.push_back(std::exchange(kept.large, std::move(object)));
       kept.bytes += weight(*object);
       kept.objects.push_back(std::move(object));
       while (kept.bytes > kKeptParsedBytes) {
@@ -136,7 +139,8 @@ class KeptParsed {
  private:
   struct Kept {
     std::deque<ObjectPtr, sys::SlabAllocator<ObjectPtr>> objects;
-    size_t bytes = 0;
+    size_t bytes = 0;  // of `objects`
+    ObjectPtr large;
   };
   static size_t weight(const Object& object) { return std::max(3 * object.text().size(), sys::PagePool::kPage) + 512; }
   Guarded<Kept> kept_;

@@ -170,6 +170,31 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
 }
 
+// However many read it, it is parsed once, and it does not drive out the others.
+TEST(Object, a_large_object_is_kept_beside_the_others) {
+  const std::string large =
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large","namespace":"d","uid":"u"},"data":{"k":")" +
+      std::string(kKeptParsedBytes / 2, 'x') + "\"}}";
+  RestingPtr small = MUST(made(kWeb))->at_rest();
+  auto look = [](const RestingPtr& resting) {
+    ObjectPtr looked = resting->awake();
+    (void)looked->json();
+    return std::weak_ptr<const Object>(looked);
+  };
+  forget_parsed();
+  std::weak_ptr<const Object> seen_small = look(small);
+  RestingPtr first = MUST(made(large.c_str(), kConfigMap))->at_rest(), second = MUST(made(large.c_str(), kConfigMap))->at_rest();
+  std::weak_ptr<const Object> seen_first = look(first);
+  EXPECT_FALSE(seen_first.expired());
+  EXPECT_FALSE(seen_small.expired());
+  std::weak_ptr<const Object> seen_second = look(second);
+  EXPECT_TRUE(seen_first.expired()) << "only the last one";
+  EXPECT_FALSE(seen_second.expired());
+  EXPECT_FALSE(seen_small.expired());
+  forget_parsed();
+  EXPECT_TRUE(seen_second.expired());
+}
+
 TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
   RestingPtr resting = MUST(made(kWeb))->at_rest(), other = MUST(made(kWeb))->at_rest();
   ObjectPtr held = other->awake();
