@@ -148,6 +148,28 @@ void check_iscsi(const json::value& value, const std::string& path, Findings& ou
   if (authenticates && !find(value, "secretRef")) out.required(sub(path, "secretRef"));
 }
 
+// For a pod's volume and for a PersistentVolume.
+void check_flocker(const json::value& value, const std::string& path, Findings& out) {
+  view::FlockerVolumeSource source(value);
+  bool named = !source.dataset_name().empty(), identified = !source.dataset_uuid().empty();
+  if (!named && !identified) out.required(path, "one of datasetName and datasetUUID is required");
+  if (named && identified) out.invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously");
+  if (source.dataset_name().find('/') != std::string_view::npos)
+    out.invalid(sub(path, "datasetName"), source.dataset_name(), "must not contain '/'");
+}
+
+void check_git_repository(const json::value& value, const std::string& path, Findings& out) {
+  std::string_view directory = view::GitRepoVolumeSource(value).directory();
+  if (directory.starts_with('/')) out.invalid(sub(path, "directory"), directory, "must be a relative path");
+  for (std::string_view part : split(directory, '/'))
+    if (part == "..") return out.invalid(sub(path, "directory"), directory, "must not contain '..'");
+}
+
+void check_partition(const json::value& value, const std::string& path, Findings& out) {
+  int64_t partition = get_int(value, "partition");  // 0: the whole disk
+  if (partition != 0) out.between(sub(path, "partition"), partition, 1, 255);
+}
+
 void check_fibre_channel(const json::value& value, const std::string& path, Findings& out) {
   const json::array &targets = get_array(value, "targetWWNs"), &names = get_array(value, "wwids");
   if (targets.empty() && names.empty())
@@ -199,6 +221,10 @@ constexpr NamedValidationRule kVolumeChecks[] = {
     {"io.k8s.api.core.v1.ISCSIVolumeSource", check_iscsi},
     {"io.k8s.api.core.v1.ISCSIPersistentVolumeSource", check_iscsi},
     {"io.k8s.api.core.v1.FCVolumeSource", check_fibre_channel},
+    {"io.k8s.api.core.v1.FlockerVolumeSource", check_flocker},
+    {"io.k8s.api.core.v1.GitRepoVolumeSource", check_git_repository},
+    {"io.k8s.api.core.v1.GCEPersistentDiskVolumeSource", check_partition},
+    {"io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource", check_partition},
     {"io.k8s.api.core.v1.CSIVolumeSource", check_inline_csi},
     {"io.k8s.api.core.v1.EphemeralVolumeSource", check_made_claim},
     {"io.k8s.api.core.v1.ImageVolumeSource", check_image_volume},
