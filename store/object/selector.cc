@@ -260,24 +260,34 @@ void LabelSelector::Term::narrow(Term&& other) {
 
 void LabelSelector::index() {
   if (terms_.size() <= kFewTerms) return;
-  std::vector<Term> sorted = terms_;
   auto place = [](const Term& term) { return std::pair(std::string_view(term.key), term.op); };
-  std::ranges::sort(sorted, {}, place);
-  for (Term& term : sorted) {
-    if (!by_key_.empty() && place(by_key_.back()) == place(term)) by_key_.back().narrow(std::move(term));
-    else by_key_.push_back(std::move(term));
+  std::ranges::sort(terms_, {}, place);
+  auto last = terms_.begin();  // of those that stay
+  for (auto term = std::next(last); term != terms_.end(); ++term) {
+    if (place(*last) == place(*term)) last->narrow(std::move(*term));
+    else if (++last != term) *last = std::move(*term);
   }
-  for (Term& term : by_key_)
-    if (term.op == Operator::not_in) std::ranges::sort(term.values);
-  needing_label_ = size_t(std::ranges::count_if(by_key_, &Term::needs_label));
+  terms_.erase(std::next(last), terms_.end());
+  for (Term& term : terms_) {
+    if (term.op == Operator::in && term.values.empty()) {  // nothing fits, whatever the others ask for
+      std::string key = std::move(term.key);
+      terms_ = {{key, Operator::exists, {}}, {key, Operator::absent, {}}};
+      return;
+    }
+    if (term.op != Operator::not_in) continue;
+    std::ranges::sort(term.values);
+    term.values.erase(std::ranges::unique(term.values).begin(), term.values.end());
+  }
+  indexed_ = true;
+  needing_label_ = size_t(std::ranges::count_if(terms_, &Term::needs_label));
 }
 
 bool LabelSelector::matches(const json::object& labels) const {
   if (nothing_) return false;
-  if (by_key_.empty()) return std::ranges::all_of(terms_, [&](const Term& term) { return term.holds(labels); });
+  if (!indexed_) return std::ranges::all_of(terms_, [&](const Term& term) { return term.holds(labels); });
   size_t met = 0;  // terms that need a label and match
   for (const auto& label : labels) {
-    for (const Term& term : std::ranges::equal_range(by_key_, std::string_view(label.key()), {}, &Term::key)) {
+    for (const Term& term : std::ranges::equal_range(terms_, std::string_view(label.key()), {}, &Term::key)) {
       if (!term.holds(labels)) return false;
       met += term.needs_label() ? 1 : 0;
     }
@@ -288,10 +298,11 @@ bool LabelSelector::matches(const json::object& labels) const {
 bool LabelSelector::matches(const Object& object) const { return empty() || matches(object.labels()); }
 
 std::string LabelSelector::text() const {
-  std::vector<Term> sorted = terms_;
-  std::ranges::stable_sort(sorted, {}, &Term::key);
+  std::vector<const Term*> sorted;
+  for (const Term& term : terms_) sorted.push_back(&term);
+  std::ranges::stable_sort(sorted, {}, [](const Term* term) { return std::string_view(term->key); });
   std::vector<std::string> parts;
-  for (const Term& term : sorted) parts.push_back(term.text());
+  for (const Term* term : sorted) parts.push_back(term->text());
   return join(parts, ",");
 }
 

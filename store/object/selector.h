@@ -42,7 +42,7 @@ class LabelSelector {
   bool matches(const json::object& labels) const;
   bool matches(const Object& object) const;
   bool empty() const { return terms_.empty() && !nothing_; }  // matches everything
-  std::string text() const;                                   // its text form, terms sorted by key
+  std::string text() const;  // its text form, terms sorted by key; of many terms an equivalent, maybe shorter one
 
  private:
   enum class Operator : uint8_t { in, not_in, exists, absent, greater, less };
@@ -59,9 +59,9 @@ class LabelSelector {
   static Result<Term> checked(Term term);
   void index();
   std::vector<Term> terms_;
-  // For selectors with many terms, to limit the time per object: sorted by key, at most one per key and operator.
-  std::vector<Term> by_key_;
-  size_t needing_label_ = 0;  // in by_key_
+  // For selectors with many terms, to limit the time per object: terms_ is sorted by key, with at most one per key and operator.
+  bool indexed_ = false;
+  size_t needing_label_ = 0;  // if indexed_: how many of terms_ need a label
   bool nothing_ = false;
 };
 

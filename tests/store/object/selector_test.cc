@@ -82,6 +82,9 @@ TEST(LabelSelector, of_many_terms_says_what_each_says) {
     bool each = std::ranges::all_of(chosen, [&](const auto& one) { return LabelSelector::parse(one)->matches(labels); });
     LabelSelector all = MUST(LabelSelector::parse(join(chosen, ",")));
     ASSERT_EQ(all.matches(labels), each) << all.text() << " on " << to_text(labels);
+    LabelSelector again = MUST(LabelSelector::parse(all.text()));
+    ASSERT_EQ(again.matches(labels), each) << all.text() << " on " << to_text(labels);
+    ASSERT_EQ(again.text(), all.text());
     matched += each ? 1 : 0;
   }
   EXPECT_GT(matched, 200);
@@ -100,6 +103,17 @@ TEST(LabelSelector, takes_as_many_values_and_terms_as_a_request_holds) {
   EXPECT_FALSE(listed.matches(outside));
   EXPECT_FALSE(other.matches(inside));
   EXPECT_TRUE(other.matches(outside));
+}
+
+TEST(LabelSelector, of_many_terms_holds_them_once) {
+  std::string text = "z=1,z=2";
+  for (int i = 0; i < 20; ++i) text += ",a!=" + std::to_string(i % 10);
+  LabelSelector contradicts = MUST(LabelSelector::parse(text));
+  EXPECT_EQ(contradicts.text(), "z,!z") << "nothing has both values";
+  EXPECT_FALSE(contradicts.empty());
+  EXPECT_FALSE(contradicts.matches(json::object{{"z", "1"}}));
+  EXPECT_FALSE(contradicts.matches(json::object()));
+  EXPECT_EQ(MUST(LabelSelector::parse(text.substr(text.find("a!=")))).text(), "a notin (0,1,2,3,4,5,6,7,8,9)");
 }
 
 TEST(LabelSelector, reads_the_object_form) {
