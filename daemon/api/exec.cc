@@ -38,6 +38,7 @@ Result<ExecRequest> read_exec_request(Call& call) {
 }
 
 Result<void> exec(Call& call) {
+  if (call.query().has("dryRun")) return bad_request("dryRun is not supported");
   TRY(may_open(call));
   ExecRequest request = TRY(read_exec_request(call));
   if (asks_for_websocket(call.head())) {

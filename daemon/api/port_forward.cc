@@ -62,6 +62,7 @@ Result<void> over_websocket(Call& call, const ForwardRequest& request) {
 }
 
 Result<void> port_forward(Call& call) {
+  if (call.query().has("dryRun")) return bad_request("dryRun is not supported");
   TRY(may_open(call));
   ForwardRequest request = TRY(read_forward_request(call));
   if (asks_for_websocket(call.head())) return over_websocket(call, request);

@@ -75,12 +75,13 @@ bool held(const json::value& body, const schema::KindTraits& traits) {
   return has_finalizers(body) || (traits.awaits_finalize && !view::Namespace(body).spec().finalizers().empty());
 }
 
-// A later deletion can only shorten the grace period.
-DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const schema::KindTraits& traits,
-                     WallTime now) {
+// A later deletion can only shorten the grace period. If it does, its propagation policy counts too.
+Result<DeletionPlan> shorten(const Object& object, int64_t granted, const DeleteOptions& options,
+                             const schema::KindTraits& traits, WallTime now) {
   int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
   if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
   json::value body = object.json();
+  TRY(apply_propagation(body, options.propagation, traits));
   if (grace == 0 && !held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
   WallTime began = parse_time(metadata_of(body).deletion_timestamp()).value_or(now) - bounded_seconds(granted);
   bool overdue = began + bounded_seconds(grace) < now;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "daemon/registry/deletion.h"
 #include "daemon/registry/heartbeat.h"
 #include "daemon/registry/identity.h"
 #include "daemon/registry/metadata.h"
@@ -132,6 +133,14 @@ Error no_unique_name(const Kind& kind, std::string_view name) {
   details.retry_after_seconds = 1;
   return Error(Code::already_exists, there.text() + ", the server was not able to generate a unique name for the object")
       .with(std::move(details));
+}
+
+// The error of a create whose name is taken. Source: registry/store.go, create.
+Error name_taken(const Kind& kind, std::string_view name, const Result<ObjectPtr>& there) {
+  Error error = already_exists(kind, name);
+  if (!there || !(*there)->deleting()) return error;
+  ErrorDetails details = *error.details();
+  return Error(Code::already_exists, "object is being deleted: " + error.text()).with(std::move(details));
 }
 
 // The error for an update without resourceVersion, for kinds that require it. Source: registry/store.go, Update.
@@ -495,7 +504,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
 
   Key key{place.ns, std::string(metadata_of(object).name())};
   if (writer.dry_run) {
-    if (engine_.get(stored.kind, key)) return already_exists(info.kind, key.name);
+    if (auto there = engine_.get(stored.kind, key)) return name_taken(info.kind, key.name, there);
     make_metadata(object).erase("resourceVersion");
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(info, std::move(imagined)), true};
@@ -503,6 +512,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored, true, writer)};
   auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
   if (!made && quota_was_replaced(made.error())) return made.take_error();
+  if (!made && made.error().code() == Code::already_exists) return name_taken(info.kind, key.name, engine_.get(stored.kind, key));
   if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
 }
@@ -535,6 +545,8 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   bool absent = !changed && changed.error().code() == Code::not_found;
   if (!absent || !info.traits.created_by_update || !subresource.empty()) return changed;
   TRY(check_create(info.kind, key, writer));
+  if (std::string uid(metadata_of(decoded).uid()); !uid.empty())  // it means an object that is gone
+    return conflict(info.kind, key.name, "Precondition failed: UID in precondition: " + uid + ", UID in object meta: ");
   make_metadata(decoded).erase("resourceVersion");
   Writer creator = writer;
   creator.validation = FieldValidation::ignore;  // unknown fields were reported already

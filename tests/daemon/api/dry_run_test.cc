@@ -196,6 +196,12 @@ TEST_F(DryRun, keeps_no_address_and_no_port) {
 TEST_F(DryRun, is_refused_where_there_is_none) {
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images?reference=x&dryRun=All").status, 400);
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=x&dryRun=All").status, 400);
+  make_pod("p");
+  for (const char* part : {"exec?command=reboot&stdout=true&", "attach?stdin=true&", "portforward?ports=80&", "proxy/?"}) {
+    RawAnswer answer = client.ask("POST", std::string(kPods) + "/p/" + part + "dryRun=All");
+    EXPECT_EQ(answer.status, 400) << part;
+    EXPECT_EQ(get_string(answer.json(), "message"), "dryRun is not supported") << part;
+  }
 }
 
 }  // namespace

@@ -307,6 +307,27 @@ TEST_F(RegistryTest, makes_events_and_leases_by_update) {
       RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
   EXPECT_TRUE(fixture.try_update(kLease, lease));
   EXPECT_FALSE(fixture.try_update(kConfigMap, RegistryFixture::parse(map("absent"))));
+  coracle::make(lease, "metadata.uid") = "of-one-that-is-gone";
+  coracle::make(lease, "metadata.name") = "absent";
+  auto refused = fixture.try_update(kLease, lease);
+  EXPECT_EQ(refused.error().code(), Code::conflict);
+  EXPECT_NE(refused.error().text().find("UID in precondition: of-one-that-is-gone, UID in object meta: "), std::string::npos);
+  EXPECT_FALSE(fixture.registry().get(kLease, {"kube-node-lease", "absent"}));
+}
+
+TEST_F(RegistryTest, says_that_a_name_is_taken_by_one_that_goes) {
+  const std::string held = R"({"metadata":{"name":"m","namespace":"default","finalizers":["a/x"]}})";
+  fixture.make(kConfigMap, held);
+  EXPECT_EQ(fixture.try_make(kConfigMap, held).error().text(), "configmaps \"m\" already exists");
+  EXPECT_FALSE(MUST(fixture.registry().remove(kConfigMap, {"default", "m"}, {}, {})).gone);
+  Writer dry;
+  dry.dry_run = true;
+  for (const Writer& writer : {Writer(), dry}) {
+    Error error = fixture.try_make(kConfigMap, held, writer).error();
+    EXPECT_EQ(error.code(), Code::already_exists);
+    EXPECT_EQ(error.text(), "object is being deleted: configmaps \"m\" already exists");
+    EXPECT_EQ(error.details()->name, "m");
+  }
 }
 
 // Stored by a version with looser rules.

@@ -16,8 +16,8 @@
 namespace coracle::registry {
 namespace {
 
-using kinds::AddressRange;
 using kinds::address_text;
+using kinds::AddressRange;
 using kinds::parse_address;
 
 ObjectPtr object(const Kind& kind, const std::string& text) { return MUST(Object::make(kind, MUST(parse_json(text)))); }
@@ -50,6 +50,8 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
     o.propagation = how;
     return o;
   };
+  DeleteOptions forced = propagated("Background");  // kubectl delete --force
+  forced.grace_period_seconds = 0;
   for (const Row& row : std::vector<Row>{
            {"plain goes", pod("", unbound), plain, {}, "remove"},
            {"a bound pod gets its grace", pod("", bound), pods, {}, "mark 7"},
@@ -68,6 +70,8 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
             {},
             "nothing"},
            {"finalizers cannot be changed while it has grace", pod(marked, bound), pods, propagated("Foreground"), "nothing"},
+           {"unless it is shortened", pod(marked + R"(,"finalizers":["foregroundDeletion"])", bound), pods, forced, "remove"},
+           {"which alone changes none", pod(marked + R"(,"finalizers":["foregroundDeletion"])", bound), pods, grace(0), "mark 0"},
            {"some kinds leave what they own alone", pod("", unbound), orphaning, {}, "mark 0"},
            {"but not when told", pod("", unbound), orphaning, propagated("Background"), "remove"},
            {"finalizers hold", pod(R"(,"finalizers":["a/b"])", unbound), plain, {}, "mark 0"},
