@@ -2,6 +2,8 @@
 // Error ↔ Kubernetes Status. See status.h.
 #include "store/object/status.h"
 
+#include <set>
+
 #include "runtime/base/text.h"
 
 namespace coracle {
@@ -123,12 +125,12 @@ json::value to_status(const Error& error) {
   status["status"] = "Failure";
   status["message"] = as_utf8(error.text());
   if (reason_of(error) != kReasonUnknown) status["reason"] = reason_of(error);
-  if (const ErrorDetails* details = error.details()) {
-    put(status["metadata"].get_object(), "continue", details->continue_token);
-    json::value shown = details_json(*details);
-    bool empty_too = error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as in go-restful's responses
-    if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
-  }
+  const ErrorDetails* details = error.details();
+  json::value shown = details ? details_json(*details) : json::value(json::object_kind);
+  // Empty details are those of go-restful's responses.
+  bool empty_too = error.code() == Code::method_not_allowed || (details && error.code() == Code::not_found);
+  if (details) put(status["metadata"].get_object(), "continue", details->continue_token);
+  if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
   status["code"] = http_status(error);
   return status;
 }
@@ -196,7 +198,11 @@ Error forbidden(const Kind& kind, std::string_view name, std::string_view why) {
 
 Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes) {
   std::vector<std::string> lines;
-  for (const Cause& cause : causes) lines.push_back(cause.field.empty() ? cause.message : cause.field + ": " + cause.message);
+  std::set<std::string> said;  // equal ones are told once, as in Go's aggregate errors
+  for (const Cause& cause : causes) {
+    std::string line = cause.field.empty() ? cause.message : cause.field + ": " + cause.message;
+    if (said.insert(line).second) lines.push_back(std::move(line));
+  }
   std::string text = join(lines, ", ");
   if (lines.size() > 1) text = "[" + text + "]";
   std::string qualified = std::string(kind.kind) + (kind.group.empty() ? "" : "." + std::string(kind.group));
@@ -214,7 +220,12 @@ Error invalid_field(std::string field, std::string message, std::string reason) 
 
 Error bad_request(std::string_view why) { return Error(Code::bad_request, std::string(why)); }
 Error expired(std::string_view why) { return Error(Code::gone, std::string(why)); }
-Error internal_error(std::string_view why) { return Error(Code::internal, "Internal error occurred: " + std::string(why)); }
+
+Error internal_error(std::string_view why) {
+  ErrorDetails details;
+  details.causes.push_back({"", std::string(why), ""});
+  return Error(Code::internal, "Internal error occurred: " + std::string(why)).with(std::move(details));
+}
 
 Error storage_error(std::string_view why) {
   ErrorDetails details;

@@ -24,6 +24,10 @@ TEST(Status, words_errors_as_kubernetes_does) {
        R"(Pod "x" is invalid: spec.containers: Required value)"},
       {invalid(kDeployment, "x", {required("a"), forbidden_field("b", "no")}), 422, "Invalid",
        R"(Deployment.apps "x" is invalid: [a: Required value, b: Forbidden: no])"},
+      {invalid(kPod, "x", {required("a"), required("a")}), 422, "Invalid", R"(Pod "x" is invalid: a: Required value)"},
+      {invalid(kPod, "x", {required("a"), required("b"), required("a")}), 422, "Invalid",
+       R"(Pod "x" is invalid: [a: Required value, b: Required value])"},
+      {internal_error("why"), 500, "InternalError", "Internal error occurred: why"},
       {forbidden(kPod, "", "no"), 403, "Forbidden", "pods is forbidden: no"},
       {expired("old"), 410, "Expired", "old"},
       {Error(Code::timeout, "late"), 504, "Timeout", "late"},
@@ -44,6 +48,8 @@ TEST(Status, names_resource_or_kind_in_details) {
   EXPECT_EQ(get_string(to_status(not_found(kDeployment, "x")), "details.group"), "apps");
   EXPECT_EQ(get_string(to_status(invalid(kDeployment, "x", {})), "details.kind"), "Deployment");
   EXPECT_FALSE(find(to_status(bad_request("x")), "details"));
+  EXPECT_EQ(to_text(*find(to_status(internal_error("why")), "details")), R"({"causes":[{"message":"why"}]})");
+  EXPECT_EQ(to_text(*find(to_status(Error(Code::method_not_allowed, "no")), "details")), "{}");
 }
 
 TEST(Status, survives_the_way_there_and_back) {
