@@ -12,6 +12,7 @@
 #include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
+#include "store/schema/decode.h"
 #include "store/schema/protobuf.h"
 
 namespace coracle::api {
@@ -291,19 +292,27 @@ void answer_object(Call& call, const ObjectPtr& object, int status) {
 
 namespace {
 
+// `duplicates`: nullptr for options, which do not report duplicate keys.
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
-                               std::vector<std::string>* duplicates, json::storage_ptr storage) {
+                               registry::Duplicates* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  if (encoding == Encoding::json) return parse_json_as_go(body, kBodyBytesMax, duplicates, std::move(storage));
+  std::vector<std::string> paths;
+  if (encoding == Encoding::json) {
+    auto value = parse_json_as_go(body, kBodyBytesMax, duplicates ? &paths : nullptr, std::move(storage));
+    if (duplicates) note_duplicates(*duplicates, paths);
+    return value;
+  }
   if (trim(without_byte_order_mark(body)).starts_with("{")) {  // usually JSON, or YAML in flow style
-    auto value = parse_json(body, duplicates);
+    auto value = parse_json(body, duplicates ? &paths : nullptr);
     if (value) {
+      if (duplicates) note_duplicates_in_yaml(*duplicates, body, paths);
       store_whole_numbers_as_integers(*value);
       return value;
     }
+    paths.clear();
   }
-  std::vector<std::string> ignored;  // for options, which do not report duplicate keys
-  auto documents = parse_yaml(body, nullptr, duplicates ? duplicates : &ignored);
+  auto documents = parse_yaml(body, nullptr, &paths);
+  if (duplicates) note_duplicates_in_yaml(*duplicates, body, paths);
   if (!documents) return bad_request(documents.error().text());  // includes excessive depth and aliases
   if (documents->size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents->size()));
   return std::move(documents->front());
@@ -318,7 +327,18 @@ Result<std::string> read_text(Call& call) {
   return body;
 }
 
-Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates) {
+void note_duplicates(registry::Duplicates& duplicates, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) duplicates.warnings.push_back(schema::duplicate_warning(path));
+}
+
+void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, const std::vector<std::string>& paths) {
+  if (paths.empty()) return;
+  duplicates.warnings = duplicate_keys_by_line(text);
+  if (duplicates.warnings.empty()) return note_duplicates(duplicates, paths);  // JSON that is no YAML
+  duplicates.form = registry::Duplicates::Form::yaml;
+}
+
+Result<json::value> read_value(Call& call, const schema::Type* expected, registry::Duplicates* duplicates) {
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   std::string body = TRY(read_text(call));
   if (trim(body).empty()) return bad_request("the request body is empty");

@@ -110,23 +110,50 @@ Result<PatchType> patch_type(std::string_view content_type) {
                "application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml");
 }
 
-Result<json::value> read_patch(Call& call, PatchType type, std::vector<std::string>* duplicates) {
+// Members of the operations of a JSON patch that are none, as warnings. Source: endpoints/handlers/patch.go, applyJSPatch.
+std::vector<std::string> unknown_members(const json::value& patch) {
+  std::vector<std::string> found;
+  const json::array* operations = patch.if_array();
+  for (size_t i = 0; operations && i < operations->size(); i++) {
+    if (!(*operations)[i].is_object()) continue;
+    for (const auto& member : (*operations)[i].get_object()) {
+      std::string_view name = member.key();
+      bool known = name == "op" || name == "path" || name == "from" || name == "value";
+      if (known || found.size() == schema::kFieldWarningsMax) continue;
+      found.push_back("json patch unknown field " + quoted(shortened_path("[" + std::to_string(i) + "]." + std::string(name))));
+    }
+  }
+  return found;
+}
+
+Result<json::value> read_patch(Call& call, PatchType type, registry::Duplicates& duplicates) {
   std::string body = TRY(read_text(call));
+  std::vector<std::string> paths;
   // Strategic and apply patches go through Go's interface{} in Kubernetes, where 1e3 is the integer 1000. Elsewhere JSON is
   // decoded at once, and an integer field refuses 1e3. Source: apimachinery pkg/runtime/converter.go; sigs.k8s.io/yaml.
   if (type != PatchType::apply) {
-    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, duplicates));
+    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, &paths));
+    duplicates.form = registry::Duplicates::Form::patch;
+    note_duplicates(duplicates, paths);
+    if (type == PatchType::json) {
+      for (std::string& warning : duplicates.warnings) warning.insert(0, "json patch ");
+      std::vector<std::string> unknown = unknown_members(patch);
+      duplicates.warnings.insert(duplicates.warnings.begin(), unknown.begin(), unknown.end());
+    }
     if (type == PatchType::strategic) store_whole_numbers_as_integers(patch);
     return patch;
   }
   if (trim(without_byte_order_mark(body)).starts_with("{")) {
-    auto value = parse_json(body, duplicates);
+    auto value = parse_json(body, &paths);
     if (value) {
+      note_duplicates_in_yaml(duplicates, body, paths);
       store_whole_numbers_as_integers(*value);
       return value;
     }
   }
-  auto documents = parse_yaml(body, nullptr, duplicates);
+  paths.clear();
+  auto documents = parse_yaml(body, nullptr, &paths);
+  note_duplicates_in_yaml(duplicates, body, paths);
   if (!documents) return bad_request("error decoding patch: " + documents.error().text());
   if (documents->size() != 1) return bad_request("an apply patch must be one YAML document");
   return std::move(documents->front());
@@ -140,7 +167,7 @@ Result<void> patch(Call& call) {
     return invalid_options("PatchOptions", {forbidden_field("force", "may not be specified for non-apply patch")});
   if (applies && call.query().get("fieldManager").empty())
     return invalid_options("PatchOptions", {required("fieldManager", "is required for apply patch")});
-  json::value patch = TRY(read_patch(call, type, &writer.duplicates));
+  json::value patch = TRY(read_patch(call, type, writer.duplicates));
   if (type == PatchType::json ? !patch.is_array() : !patch.is_object())
     return bad_request(type == PatchType::json ? "a JSON patch must be an array of operations" : "the patch must be an object");
   registry::Written written =

@@ -223,12 +223,54 @@ Result<json::value> decode_action(const schema::KindInfo& info, const Key& key, 
   return decode_part(part_type(info, subresource), key, std::move(body), writer);
 }
 
-// Checks the applied configuration for unknown fields, because the merge drops them. Other errors are found in the result of the
-// merge.
+// As Go's YAML reader reports duplicate keys.
+std::string yaml_error(const std::vector<std::string>& lines) { return "yaml: unmarshal errors:\n  " + join(lines, "\n  "); }
+
+// Checks the applied configuration for unknown fields: nobody could own them, and the merge would drop them, whatever the
+// validation. Other errors are found in the result of the merge. Source: structured-merge-diff, typed/validate.go;
+// endpoints/handlers/patch.go, applyPatcher.
 Result<void> check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) {
-  if (writer.validation == FieldValidation::ignore) return {};
-  auto decoded = schema::decode(info.type(), patch);
-  return decoded ? tell_unknown(info.type(), std::move(decoded->warnings), writer) : Result<void>();
+  constexpr std::string_view kHead = "unknown field \"";
+  if (auto decoded = schema::decode(info.type(), patch); decoded && !decoded->warnings.empty()) {
+    std::vector<std::string> lines;
+    for (std::string_view warning : decoded->warnings) {
+      warning.remove_prefix(kHead.size()), warning.remove_suffix(1);
+      lines.push_back("." + std::string(warning) + ": field not declared in schema");
+    }
+    return schema::untyped_patch(info, patch, lines.size() == 1 ? lines[0] : "errors:\n  " + join(lines, "\n  "));
+  }
+  const std::vector<std::string>& duplicates = writer.duplicates.warnings;
+  if (duplicates.empty() || writer.validation == FieldValidation::ignore) return {};
+  if (writer.validation == FieldValidation::strict)
+    return bad_request("error strict decoding patch: error converting YAML to JSON: " + yaml_error(duplicates));
+  if (writer.warnings) writer.warnings->insert(writer.warnings->end(), duplicates.begin(), duplicates.end());
+  return {};
+}
+
+// Whether a warning about a duplicate key is about an unknown field, or about what is in one.
+bool is_of_unknown(std::string_view duplicate, const std::vector<std::string>& unknown) {
+  constexpr std::string_view kDuplicate = "duplicate", kUnknown = "unknown";
+  if (!duplicate.starts_with(kDuplicate)) return false;
+  duplicate.remove_prefix(kDuplicate.size());
+  return std::ranges::any_of(unknown, [&](std::string_view warning) {
+    warning.remove_prefix(kUnknown.size()), warning.remove_suffix(1);  // without the closing quote
+    return duplicate.size() > warning.size() && duplicate.starts_with(warning) &&
+           std::string_view("\".[").find(duplicate[warning.size()]) != std::string_view::npos;
+  });
+}
+
+// The warnings in Kubernetes' order.
+std::vector<std::string> told_in_order(std::vector<std::string> unknown, const Writer& writer) {
+  std::vector<std::string> duplicates = writer.duplicates.warnings;
+  if (writer.duplicates.form == Duplicates::Form::json) {
+    std::erase_if(duplicates, [&](const std::string& one) { return is_of_unknown(one, unknown); });
+    unknown.insert(unknown.end(), duplicates.begin(), duplicates.end());
+    return unknown;
+  }
+  const bool is_strict_yaml = writer.duplicates.form == Duplicates::Form::yaml && writer.validation == FieldValidation::strict;
+  if (is_strict_yaml && !duplicates.empty()) duplicates = {yaml_error(duplicates)};
+  duplicates.insert(duplicates.end(), unknown.begin(), unknown.end());
+  return duplicates;
 }
 
 void take_field(json::object& object, const json::object& from, std::string_view field) {
@@ -314,11 +356,11 @@ schema::Manager applier_of(const schema::KindInfo& stored, const Writer& writer,
 }  // namespace
 
 Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer) {
-  if (writer.validation == FieldValidation::strict && (!unknown.empty() || !writer.duplicates.empty()))
-    return schema::strict_error(type, unknown, writer.duplicates);
-  if (writer.validation != FieldValidation::warn || !writer.warnings) return {};
-  for (std::string& warning : unknown) writer.warnings->push_back(std::move(warning));
-  for (const std::string& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
+  if (writer.validation == FieldValidation::ignore) return {};
+  std::vector<std::string> found = told_in_order(std::move(unknown), writer);
+  if (writer.validation == FieldValidation::strict && !found.empty()) return schema::strict_error(type, found);
+  if (writer.warnings)
+    for (std::string& warning : found) writer.warnings->push_back(std::move(warning));
   return {};
 }
 

@@ -30,11 +30,22 @@ namespace coracle::registry {
 
 enum class FieldValidation { ignore, warn, strict };
 
+// What the parser of a body has found: warnings about keys that occur twice. They are told as Kubernetes does for each form.
+struct Duplicates {
+  enum class Form : uint8_t {
+    json,   // of an object: unknown fields first, and only once
+    patch,  // a JSON, merge or strategic merge patch: before the unknown fields of the result
+    yaml,   // by line, before the unknown fields
+  };
+  Form form = Form::json;
+  std::vector<std::string> warnings;
+};
+
 // The author and the options of a write.
 struct Writer {
   std::string field_manager;  // "": managedFields are not recorded
   FieldValidation validation = FieldValidation::ignore;
-  std::vector<std::string> duplicates;           // keys that occurred twice in the body
+  Duplicates duplicates;
   std::vector<std::string>* warnings = nullptr;  // receives warnings for the client
   bool dry_run = false;
   bool internal = false;                                // a component of the daemon: its status writes are less durable
@@ -46,7 +57,8 @@ struct Writer {
 const User& internal_user();
 Writer internal_writer(std::string field_manager = {});
 
-// Reports unknown fields and duplicate keys as warnings. Errors: bad_request if the client requests strict validation.
+// Reports unknown fields (the warnings of schema::decode) and duplicate keys as warnings. Errors: bad_request if the client
+// requests strict validation.
 Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer);
 
 struct Written {

@@ -92,8 +92,9 @@ enum class WholeNumbers : uint8_t { as_integers, as_written };
 
 class Reader {
  public:
-  Reader(std::string_view text, WholeNumbers numbers, std::vector<std::string>* duplicates)
-      : numbers_(numbers), duplicates_(duplicates) {
+  enum class Duplicates : uint8_t { by_path, by_line };
+  Reader(std::string_view text, WholeNumbers numbers, std::vector<std::string>* duplicates, Duplicates told = Duplicates::by_path)
+      : numbers_(numbers), duplicates_(duplicates), told_(told) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
@@ -246,8 +247,10 @@ class Reader {
       path_.push_back({key, std::nullopt});
       json::value value = TRY(node(depth + 1));
       if (!merge && fields.contains(key)) {
-        if (!duplicates_) return wrong("key " + quoted(shortened_path(key)) + " already set in map", key_line);
-        if (duplicates_->size() < kDuplicateKeysMax) duplicates_->push_back(path());
+        const std::string is_set = "key " + quoted(shortened_path(key)) + " already set in map";
+        if (!duplicates_) return wrong(is_set, key_line);
+        if (duplicates_->size() < kDuplicateKeysMax)
+          duplicates_->push_back(told_ == Duplicates::by_path ? path() : "line " + std::to_string(key_line) + ": " + is_set);
       }
       path_.pop_back();
       if (merge) merged.push_back(std::move(value));
@@ -295,6 +298,7 @@ class Reader {
   std::vector<Step> path_;                                 // of the current node
   const WholeNumbers numbers_;
   std::vector<std::string>* const duplicates_;
+  const Duplicates told_;
 };
 
 Result<std::vector<json::value>> read_documents(std::string_view text, WholeNumbers numbers, std::vector<size_t>* lines,
@@ -314,6 +318,15 @@ Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<s
 
 Result<std::vector<json::value>> parse_yaml_with_floats(std::string_view text, std::vector<std::string>* duplicates) {
   return read_documents(text, WholeNumbers::as_written, nullptr, duplicates);
+}
+
+std::vector<std::string> duplicate_keys_by_line(std::string_view text) {
+  std::vector<std::string> found;
+  text = without_byte_order_mark(text);
+  bool read = text.size() <= kYamlBytesMax && !has_many_tag_directives(text) &&
+              Reader(text, WholeNumbers::as_written, &found, Reader::Duplicates::by_line).documents(nullptr).ok();
+  if (!read) found.clear();
+  return found;
 }
 
 std::string to_yaml(const json::value& value) {

@@ -26,6 +26,10 @@ constexpr size_t kYamlAnchorNodesMax = 500'000;  // nodes in values with anchors
 Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines = nullptr,
                                             std::vector<std::string>* duplicates = nullptr);
 
+// The duplicate keys in the maps of a text that parse_yaml() accepts, as Go's reader words them: line 3: key "a" already set in
+// map. Empty if it does not accept the text.
+std::vector<std::string> duplicate_keys_by_line(std::string_view text);
+
 // Writes one document as kubectl does, without "---": keys sorted, lines broken after 80 characters where that changes nothing.
 std::string to_yaml(const json::value& value);
 

@@ -268,20 +268,23 @@ void update_last_applied(json::value& object, const json::value& configuration) 
 
 }  // namespace
 
+Error untyped_patch(const KindInfo& kind, const json::value& configuration, std::string_view why) {
+  std::string object(get_string(configuration, "metadata.namespace"));
+  object.append("/").append(get_string(configuration, "metadata.name")).append("; ").append(kind.kind.group).append("/");
+  object.append(kind.kind.version).append(", Kind=").append(kind.kind.kind);
+  return Error(Code::bad_request, "failed to create typed patch object (" + object + "): " + std::string(why));
+}
+
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now) {
   if (!configuration.is_object()) return Error(Code::bad_request, "the applied configuration must be an object");
-  if (!get_array(configuration, "metadata.managedFields").empty()) {
-    return Error(Code::bad_request, "metadata.managedFields must be nil");
-  }
+  const json::value* entries_sent = find(configuration, "metadata.managedFields");
+  if (entries_sent && !entries_sent->is_null()) return Error(Code::bad_request, "metadata.managedFields must be nil");
   json::value applied = without_reset(kind, configuration, manager);
   Place root = Place::of(kind.type());
   std::string version = kind.kind.api_version();
-  if (std::string duplicate = find_duplicate(root, applied, ""); !duplicate.empty()) {
-    std::string name(get_string(applied, "metadata.name")), ns(get_string(applied, "metadata.namespace"));
-    return Error(Code::bad_request, "failed to create typed patch object (" + ns + "/" + name + "; " + version +
-                                        ", Kind=" + std::string(kind.kind.kind) + "): " + duplicate);
-  }
+  if (std::string duplicate = find_duplicate(root, applied, ""); !duplicate.empty())
+    return untyped_patch(kind, applied, duplicate);
   json::object mine = fields_of(root, applied, Dots::no);
   strip_unowned(mine);
   json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;

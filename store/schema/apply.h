@@ -29,6 +29,9 @@ struct Manager {
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now);
 
+// The error for a configuration that is not of its type. Source: apimachinery managedfields, structuredmerge.go.
+Error untyped_patch(const KindInfo& kind, const json::value& configuration, std::string_view why);
+
 // The fields that a write other than an apply has set: those in which `sent` differs from `old` (null on create). `sent` is the
 // client's object after decoding, before defaults, admission and allocation: what those add has no owner, and neither has an
 // empty object that is always written. Both have the version `kind`.

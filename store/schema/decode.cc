@@ -349,9 +349,7 @@ Result<Decoded> decode(const Type& type, json::value value) {
 
 std::string duplicate_warning(std::string_view path) { return "duplicate field " + quoted(path); }
 
-Error strict_error(const Type& type, const std::vector<std::string>& unknown, const std::vector<std::string>& duplicates) {
-  std::vector<std::string> found = unknown;
-  for (const std::string& path : duplicates) found.push_back(duplicate_warning(path));
+Error strict_error(const Type& type, const std::vector<std::string>& found) {
   return Error(Code::bad_request, cannot_be_handled(type) + ": strict decoding error: " + join(found, ", "));
 }
 

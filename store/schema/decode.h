@@ -28,10 +28,9 @@ struct Decoded {
 // nothing. Errors: bad_request, with the field, the expected and the actual type.
 Result<Decoded> decode(const Type& type, json::value value);
 
-// fieldValidation=Strict: the error for the warnings of decode() and for duplicate keys from parse_json. `unknown` and
-// `duplicates` may not both be empty.
-Error strict_error(const Type& type, const std::vector<std::string>& unknown, const std::vector<std::string>& duplicates);
-// For fieldValidation=Warn, the warning for a duplicate: duplicate field "spec.replicas".
+// fieldValidation=Strict: the error for the warnings of decode() and those about duplicate keys. `found` may not be empty.
+Error strict_error(const Type& type, const std::vector<std::string>& found);
+// The warning for a duplicate key from parse_json(): duplicate field "spec.replicas".
 std::string duplicate_warning(std::string_view path);
 
 }  // namespace coracle::schema

@@ -2,6 +2,8 @@
 // Create, update, patch and delete with all their options and rules, with Kubernetes' messages.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/base/text.h"
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
@@ -115,40 +117,104 @@ TEST_F(Writing, of_keys_that_stand_twice_the_last_counts) {
     };
     RawAnswer strict = ask("twice", "Strict");
     EXPECT_EQ(strict.status, 400) << way;
-    EXPECT_NE(message(strict).find("duplicate field \"data.a\""), std::string::npos) << message(strict);
+    const std::string_view says = applies
+                                      ? "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n"
+                                        "  line 6: key \"a\" already set in map"
+                                      : "strict decoding error: yaml: unmarshal errors:\n  line 6: key \"a\" already set in map";
+    EXPECT_NE(message(strict).find(says), std::string::npos) << message(strict);
     std::string name = applies ? "applied" : "posted";
     RawAnswer warned = ask(name, "Warn");
     EXPECT_EQ(warned.status, 201) << warned.body;
     EXPECT_EQ(get_string(warned.json(), "data.a"), "two");
-    EXPECT_NE(warned.head.find("Warning: 299 - \"duplicate field \\\"data.a\\\"\""), std::string::npos) << warned.head;
+    EXPECT_NE(warned.head.find("Warning: 299 - \"line 6: key \\\"a\\\" already set in map\""), std::string::npos) << warned.head;
     RawAnswer ignored = ask(name + "-too", "Ignore");
     EXPECT_EQ(ignored.status, 201) << ignored.body;
     EXPECT_EQ(ignored.head.find("Warning"), std::string::npos);
   }
 }
 
-// Both for the first apply and for a later one: the merge would drop such fields silently.
-TEST_F(Writing, fields_that_nobody_knows_are_told_of_every_apply) {
+// Both for the first apply and for a later one, whatever the validation: nobody could own such fields.
+TEST_F(Writing, fields_that_nobody_knows_cannot_be_applied) {
   auto apply = [&](const char* more, const std::string& validation) {
     return client.ask("PATCH", at("known") + "?fieldManager=me&force=true&fieldValidation=" + validation,
                       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"known"})" + std::string(more) + "}",
                       "Content-Type: application/apply-patch+yaml\r\n");
   };
-  EXPECT_EQ(apply(R"(,"dada":{"a":"b"})", "Strict").status, 400);
+  const std::string one =
+      "failed to create typed patch object (/known; /v1, Kind=ConfigMap): .dada: field not declared in schema";
+  const std::string two =
+      "failed to create typed patch object (/known; /v1, Kind=ConfigMap): errors:\n"
+      "  .metadata.dodo: field not declared in schema\n  .dada: field not declared in schema";
+  for (const char* validation : {"Strict", "Warn", "Ignore"}) {
+    RawAnswer first = apply(R"(,"dada":{"a":"b"})", validation);
+    EXPECT_EQ(first.status, 400);
+    EXPECT_EQ(message(first), one) << validation;
+  }
   ASSERT_EQ(apply(R"(,"data":{"a":"b"})", "Strict").status, 201);
-  RawAnswer strict = apply(R"(,"dada":{"a":"c"})", "Strict");
-  EXPECT_EQ(strict.status, 400);
-  EXPECT_NE(message(strict).find("unknown field \"dada\""), std::string::npos) << message(strict);
-  RawAnswer warned = apply(R"(,"data":{"a":"b"},"dada":{"a":"c"})", "Warn");
-  EXPECT_EQ(warned.status, 200) << warned.body;
-  EXPECT_NE(warned.head.find("Warning: 299 - \"unknown field \\\"dada\\\"\""), std::string::npos) << warned.head;
-  RawAnswer ignored = apply(R"(,"data":{"a":"b"},"dada":{"a":"c"})", "Ignore");
-  EXPECT_EQ(ignored.status, 200) << ignored.body;
-  EXPECT_EQ(ignored.head.find("Warning"), std::string::npos);
+  for (const char* validation : {"Strict", "Warn", "Ignore"}) {
+    RawAnswer later = apply(R"(,"data":{"a":"b"},"dada":{"a":"c"})", validation);
+    EXPECT_EQ(later.status, 400);
+    EXPECT_EQ(message(later), one) << validation;
+    RawAnswer more = client.ask("PATCH", at("known") + "?fieldManager=me&fieldValidation=" + std::string(validation),
+                                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"known","dodo":1},"dada":2})",
+                                "Content-Type: application/apply-patch+yaml\r\n");
+    EXPECT_EQ(message(more), two) << validation;
+  }
   EXPECT_EQ(apply(R"(,"data":null)", "Strict").status, 200) << "null is no unknown field";
-  RawAnswer both = apply(R"(,"dada":{"a":"c"},"data":{"a":"b"},"data":{"a":"c"})", "Strict");
-  EXPECT_EQ(both.status, 400);
-  EXPECT_NE(message(both).find("unknown field \"dada\", duplicate field \"data\""), std::string::npos) << message(both);
+  RawAnswer twice = apply(R"(,"data":{"a":"b"},"data":{"a":"c"})", "Strict");
+  EXPECT_EQ(twice.status, 400);
+  EXPECT_NE(message(twice).find("error strict decoding patch: "), std::string::npos) << message(twice);
+  EXPECT_NE(message(twice).find("line 1: key \"data\" already set in map"), std::string::npos) << message(twice);
+}
+
+// In the order in which Kubernetes tells them. Source: kubernetes test/integration/apiserver/field_validation_test.go.
+TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
+  const std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
+  auto spec = [](const char* more, const char* in_container) {
+    return R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"a":"b"}},"spec":{)" +
+           std::string(more) +
+           R"("selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c",)" +
+           in_container + R"("image":"i"}]}}}})";
+  };
+  const char* wrong = R"("unknown":1,"both":1,"both":{"in":1,"in":2},"paused":true,"paused":false,)";
+  const char* nested = R"("nested":1,"imagePullPolicy":"Always","imagePullPolicy":"Never",)";
+  auto warnings = [](const RawAnswer& answer) {
+    constexpr std::string_view kHead = "Warning: 299 - \"";
+    std::vector<std::string> out;
+    for (size_t at = answer.head.find(kHead); at != std::string::npos; at = answer.head.find(kHead, at + 1)) {
+      std::string text = answer.head.substr(at + kHead.size(), answer.head.find("\"\r\n", at) - at - kHead.size());
+      std::erase(text, '\\');
+      out.push_back(std::move(text));
+    }
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  const std::string container = "spec.template.spec.containers[0]";
+  EXPECT_EQ(warnings(client.ask("POST", deployments, spec(wrong, nested))),
+            (Texts{"unknown field \"" + container + ".nested\"", "unknown field \"spec.unknown\"", "unknown field \"spec.both\"",
+                   "duplicate field \"spec.paused\"", "duplicate field \"" + container + ".imagePullPolicy\""}))
+      << "what is unknown is not told as a duplicate too";
+  const Texts merged{"duplicate field \"spec.both.in\"", "duplicate field \"spec.both\"", "duplicate field \"spec.paused\"",
+                     "unknown field \"spec.unknown\"", "unknown field \"spec.both\""};
+  for (const char* type : {"application/merge-patch+json", "application/strategic-merge-patch+json"}) {
+    Texts told = warnings(client.ask("PATCH", deployments + "/d", "{\"spec\":{" + std::string(wrong) + "\"replicas\":1}}",
+                                     "Content-Type: " + std::string(type) + "\r\n"));
+    std::ranges::sort(told);
+    Texts want = merged;
+    std::ranges::sort(want);
+    EXPECT_EQ(told, want) << type;
+  }
+  const std::string operations = R"([{"op":"add","path":"/spec/unknown","value":1,"foo":2},
+    {"op":"add","path":"/spec/minReadySeconds","path":"/spec/other","value":2}])";
+  EXPECT_EQ(warnings(client.ask("PATCH", deployments + "/d", operations, "Content-Type: application/json-patch+json\r\n")),
+            (Texts{"json patch unknown field \"[0].foo\"", "json patch duplicate field \"[1].path\"",
+                   "unknown field \"spec.unknown\"", "unknown field \"spec.other\""}));
+  RawAnswer strict = client.ask("PATCH", deployments + "/d?fieldValidation=Strict",
+                                R"([{"op":"add","path":"/spec/minReadySeconds","value":3,"foo":1}])",
+                                "Content-Type: application/json-patch+json\r\n");
+  EXPECT_EQ(strict.status, 422) << strict.body;
+  EXPECT_NE(message(strict).find("strict decoding error: json patch unknown field \"[0].foo\""), std::string::npos)
+      << message(strict);
 }
 
 // PUT creates an absent object through another code path; each warning is still returned once.

@@ -63,6 +63,9 @@ TEST(Yaml, keeps_floats_where_a_text_is_identified_by_what_it_holds) {
   ASSERT_EQ(parsed.size(), 1u);
   EXPECT_EQ(to_text(parsed[0]), R"({"a":[1E0,1E9,-0E0,1,1.5E0,"1.0",1E1],"b":{"1.0":2E0}})");
   EXPECT_EQ(duplicates, std::vector<std::string>{"b"});
+  EXPECT_EQ(duplicate_keys_by_line("a: 1\nb:\n- c: 1\n  d: 2\n  c: 3\na: 2\n"),
+            (std::vector<std::string>{"line 5: key \"c\" already set in map", "line 6: key \"a\" already set in map"}));
+  EXPECT_EQ(duplicate_keys_by_line("a: ["), std::vector<std::string>());
 }
 
 TEST(Yaml, reads_documents_aliases_and_merge_keys) {

@@ -317,7 +317,7 @@ TEST(Apply, refuses_two_items_that_are_the_same_one) {
   EXPECT_EQ(apply(R"([{"port":53},{"port":53,"protocol":"UDP"}])"), "");
   EXPECT_EQ(
       apply(R"([{"port":53,"protocol":"TCP"},{"port":53}])"),
-      R"(failed to create typed patch object (n/s; v1, Kind=Service): .spec.ports: duplicate entries for key [port=53,protocol="TCP"])");
+      R"(failed to create typed patch object (n/s; /v1, Kind=Service): .spec.ports: duplicate entries for key [port=53,protocol="TCP"])");
   auto twice = server_side_apply(info, kNone, parsed(R"({"metadata":{"finalizers":["a/b","a/b"]}})"), {"me"}, kNow);
   ASSERT_FALSE(twice);
   EXPECT_NE(twice.error().text().find(R"(.metadata.finalizers: duplicate entries for key [="a/b"])"), std::string::npos);

@@ -67,7 +67,8 @@ TEST(Decode, limits_how_many_it_names) {
 }
 
 TEST(Decode, words_strict_errors_as_kubernetes) {
-  Error error = strict_error(catalog().of(kDeployment).type(), {R"(unknown field "spec.foo")"}, {"spec.replicas"});
+  Error error =
+      strict_error(catalog().of(kDeployment).type(), {R"(unknown field "spec.foo")", duplicate_warning("spec.replicas")});
   EXPECT_EQ(error.code(), Code::bad_request);
   EXPECT_EQ(error.text(), R"(Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: )"
                           R"(unknown field "spec.foo", duplicate field "spec.replicas")");
