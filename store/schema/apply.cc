@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kUpdateEntriesMax = 10;
 constexpr size_t kConflictsNamedMax = 1000;
 constexpr size_t kAnnotationsBytesMax = 256 * 1024;  // Source: apimachinery validation, TotalAnnotationSizeLimitB
-constexpr std::string_view kAncient = "ancient-changes";
+constexpr std::string_view kAncient = "ancient-changes", kBeforeFirstApply = "before-first-apply";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 struct Entry {
@@ -154,6 +154,18 @@ json::value without_reset(const KindInfo& kind, const json::value& applied, cons
   if (!metadata.empty()) status["metadata"] = std::move(metadata);
   if (const json::value* given = applied.get_object().if_contains("status")) status["status"] = *given;
   return status;
+}
+
+// What an object without entries holds when it is applied for the first time: it may be meant, so whoever applies another value
+// is told. The time is set once it is written. Source: apimachinery managedfields, skipnonapplied.go.
+Entry before_first_apply(const KindInfo& kind, const json::value& live, const Manager& manager) {
+  json::value part = without_reset(kind, live, manager);
+  if (manager.subresource == "scale") {
+    const json::value* replicas = find_keys(live, {"spec", "replicas"});
+    part = replicas ? json::object{{"spec", json::object{{"replicas", *replicas}}}} : json::object();
+  }
+  return {std::string(kBeforeFirstApply),     "Update", kind.kind.api_version(), "", manager.subresource,
+          written_fields(kind, nullptr, part)};
 }
 
 // Merges old Update entries if there are many.
@@ -290,6 +302,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
 
   std::vector<Entry> entries = entries_of(live, merged.storage());
+  if (entries.empty() && live.is_object()) entries.push_back(before_first_apply(kind, live, manager));
   drop_unknown_versions(kind, entries);
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
@@ -325,8 +338,18 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   for (const auto& [theirs, fields] : others_elsewhere)
     others = union_of(std::move(others), translated(fields, *theirs, kind, elsewhere.of(*theirs).indexed_applied));
   if (!conflicts.empty() && !manager.force) {
-    bool only_its_own = manager.name == "kubectl" && difference_of(contested, applied_by_client(root, live, version)).empty();
-    if (!only_its_own) return conflict_error(conflicts);
+    if (manager.name != "kubectl") return conflict_error(std::move(conflicts));
+    const json::object of_client = applied_by_client(root, live, version);
+    if (!difference_of(contested, of_client).empty()) {
+      for (auto& [entry, paths] : conflicts) {  // what the client itself has applied before is none
+        if (entry->api_version != version) continue;
+        json::object taken;
+        paths.clear();
+        find_conflicts(difference_of(entry->fields, of_client), &live_here, applied_here, "", paths, taken);
+      }
+      std::erase_if(conflicts, [](const auto& found) { return found.second.empty(); });
+      return conflict_error(std::move(conflicts));
+    }
     return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true, manager.beside_status}, now);
   }
 
@@ -339,9 +362,11 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     prune(root, merged, held, said, others);
     if (&mine_then == &kind) own->fields = std::move(held);
   }
+  for (Entry& entry : entries)
+    if (entry.time.empty() && entry.manager == kBeforeFirstApply) entry.time = format_time(now);
   if (own == entries.end()) {
     entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
-  } else if (own->fields != mine || own->api_version != version) {
+  } else if (merged != live || own->fields != mine || own->api_version != version) {
     own->fields = std::move(mine);
     own->api_version = version;
     own->time = format_time(now);
@@ -368,7 +393,7 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   if (!object.is_object()) return;
   const json::value* given = find(object, "metadata.managedFields");
   bool reset = given && given->is_array() && (given->get_array().empty() || given->get_array()[0] == json::object());
-  if (reset) {
+  if (reset && manager.subresource.empty()) {
     write_entries(object, {});
     return;
   }

@@ -22,10 +22,12 @@ struct Manager {
 };
 
 // Merges `configuration` into `live` (null: the object does not exist). Fields that this manager applied before and now omits are
-// removed, unless another manager owns them. Other managers may have written other versions of the kind (convert.h): their fields
-// are compared in their version. An apply to "status" only affects the status and `beside_status`; an apply to the object affects
-// everything else. For the manager "kubectl", the last-applied annotation is updated if the object has it. Errors: conflict, with
-// a FieldManagerConflict cause per field that another manager owns with another value (unless `force` is set); bad_request.
+// removed, unless another manager owns them. If nobody owns anything, "before-first-apply" owns what is there. Other managers may
+// have written other versions of the kind (convert.h): their fields are compared in their version. An apply to "status" only
+// affects the status and `beside_status`; an apply to the object affects everything else. For the manager "kubectl", the
+// last-applied annotation is updated if the object has it. Errors: conflict, with a FieldManagerConflict cause per field that
+// another manager owns with another value (unless `force` is set); bad_request. The manager's entry gets the time of the apply if
+// anything is changed; the caller restores it if nothing is after decoding.
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now);
 

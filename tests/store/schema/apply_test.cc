@@ -160,6 +160,53 @@ TEST(Apply, refuses_to_overwrite_others_unless_forced) {
   EXPECT_EQ(fields_of_manager(*forced, "first"), "");
 }
 
+std::string time_of_manager(const json::value& object, std::string_view manager) {
+  for (const json::value& entry : get_array(object, "metadata.managedFields"))
+    if (get_string(entry, "manager") == manager) return std::string(get_string(entry, "time"));
+  return "";
+}
+
+// Of a component, or of a client that has reset the entries: what it has set may be meant.
+TEST(Apply, what_nobody_holds_is_held_by_what_came_before) {
+  const KindInfo& info = catalog().of(kDeployment);
+  json::value live =
+      parsed(R"({"metadata":{"name":"d","labels":{"a":"1"}},"spec":{"replicas":1,"paused":true},"status":{"replicas":1}})");
+  auto refused = server_side_apply(info, live, parsed(R"({"spec":{"replicas":2}})"), {"me"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(),
+            "Apply failed with 1 conflict: conflict with \"before-first-apply\" using apps/v1: .spec.replicas");
+  auto same = server_side_apply(info, live, parsed(R"({"metadata":{"labels":{"b":"2"}},"spec":{"replicas":1}})"), {"me"}, kNow);
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_EQ(fields_of_manager(*same, "before-first-apply"),
+            R"(Update{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:paused":{},"f:replicas":{}}})");
+  EXPECT_EQ(time_of_manager(*same, "before-first-apply"), format_time(kNow));
+  auto left_out = server_side_apply(info, *same, parsed(R"({"spec":{}})"), {"me"}, kNow);
+  ASSERT_TRUE(left_out) << left_out.error().text();
+  EXPECT_EQ(get_int(*left_out, "spec.replicas"), 1) << "the one before holds it too";
+  auto forced = server_side_apply(info, live, parsed(R"({"spec":{"replicas":2}})"), {"me", "", true, {}}, kNow);
+  ASSERT_TRUE(forced) << forced.error().text();
+  EXPECT_EQ(fields_of_manager(*forced, "before-first-apply"),
+            R"(Update{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:paused":{}}})");
+  auto scaled = server_side_apply(info, live, parsed(R"({"spec":{"replicas":2}})"), {"me", "scale", true, {}}, kNow);
+  ASSERT_TRUE(scaled) << scaled.error().text();
+  EXPECT_EQ(fields_of_manager(*scaled, "before-first-apply"), "") << "a scale has no other field";
+  auto judged = server_side_apply(info, live, parsed(R"({"status":{"replicas":2}})"), {"me", "status", false, {}}, kNow);
+  EXPECT_EQ(judged.error().text(),
+            "Apply failed with 1 conflict: conflict with \"before-first-apply\" with subresource \"status\" using apps/v1: "
+            ".status.replicas");
+}
+
+TEST(Apply, an_entry_has_the_time_of_the_last_change) {
+  const KindInfo& info = catalog().of(kDeployment);
+  json::value live = *server_side_apply(info, kNone, parsed(R"({"spec":{"replicas":1}})"), {"me"}, kNow);
+  const WallTime later = kNow + std::chrono::hours(1);
+  EXPECT_EQ(time_of_manager(*server_side_apply(info, live, parsed(R"({"spec":{"replicas":1}})"), {"me"}, later), "me"),
+            format_time(kNow));
+  EXPECT_EQ(time_of_manager(*server_side_apply(info, live, parsed(R"({"spec":{"replicas":2}})"), {"me"}, later), "me"),
+            format_time(later))
+      << "another value of the same field";
+}
+
 TEST(Apply, says_every_conflict_with_its_holder) {
   const KindInfo& info = catalog().of(kDeployment);
   std::string_view one =
@@ -250,6 +297,9 @@ TEST(Apply, a_body_can_reset_the_record) {
   json::value next = parsed(R"({"metadata":{"managedFields":[{}]},"spec":{"replicas":1}})");
   track_update(catalog().of(kDeployment), old, next, {"me"}, kNow);
   EXPECT_EQ(find(next, "metadata.managedFields"), nullptr);
+  json::value judged = parsed(R"({"metadata":{"managedFields":[]},"spec":{"replicas":1},"status":{"replicas":1}})");
+  track_update(catalog().of(kDeployment), old, judged, {"judge", "status"}, kNow);
+  EXPECT_EQ(fields_of_manager(judged, "me"), fields_of_manager(old, "me")) << "but not by its status";
 }
 
 TEST(Apply, a_body_can_hand_fields_to_another_holder) {
@@ -332,6 +382,16 @@ TEST(Apply, kubectl_updates_what_client_side_apply_left) {
   EXPECT_EQ(get_object(*applied, "metadata.annotations").at("kubectl.kubernetes.io/last-applied-configuration"),
             json::value(R"({"data":{"a":"1","b":"\u0026"},"kind":"ConfigMap"})"
                         "\n"));
+  live = parsed(R"({"metadata":{"name":"m","annotations":{"kubectl.kubernetes.io/last-applied-configuration":
+      "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"1\",\"b\":\"1\"}}"}},"data":{"a":"1","b":"2","c":"1"}})");
+  track_update(info, kNone, live, {"kubectl-client-side-apply"}, kNow);
+  auto refused = server_side_apply(info, live, parsed(R"({"data":{"a":"9","b":"9"}})"), {"kubectl"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text().find("Apply failed with 1 conflict: "), 0u) << refused.error().text();
+  ASSERT_EQ(refused.error().details()->causes.size(), 1u);
+  EXPECT_EQ(refused.error().details()->causes[0].field, ".data.b") << "somebody has changed it since";
+  EXPECT_TRUE(server_side_apply(info, live, parsed(R"({"data":{"a":"9"}})"), {"kubectl"}, kNow));
+  live = parsed(R"({"metadata":{"name":"m","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})");
   json::value large = json::object{{"data", json::object{{"a", std::string(300'000, 'x')}}}};
   applied = server_side_apply(info, live, large, {"kubectl"}, kNow);
   ASSERT_TRUE(applied) << applied.error().text();
