@@ -21,6 +21,8 @@ namespace {
 // ---- reads ----
 
 Result<void> get(Call& call) {
+  if (call.route.subresource.empty() && call.query().flag("export"))
+    return bad_request("the export parameter, deprecated since v1.14, is no longer supported");
   std::string_view text = call.query().get("resourceVersion");
   auto revision = text.empty() ? std::optional<Revision>(0) : parse_revision(text);
   if (!revision) return storage_error("resourceVersion: " + invalid_revision(text).message);

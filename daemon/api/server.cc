@@ -166,8 +166,8 @@ class Server::State::RequestChain {
  public:
   RequestChain(State& server, Call& call) : server_(server), call_(call) {}
   void run() {
-    bool goes_on =
-        find_route() && authenticate() && begin_audit() && impersonate() && take_seat() && authorize() && expect_body();
+    bool goes_on = find_route() && authenticate() && begin_audit() && check_timeout() && impersonate() && take_seat() &&
+                   authorize() && expect_body();
     if (goes_on) handle();
     end_audit();
   }
@@ -197,6 +197,17 @@ class Server::State::RequestChain {
   bool begin_audit() {
     record_ = server_.auditor->begin(call_, asked_, server_.clock.now());
     return true;
+  }
+
+  // Requests that are not long take a moment, so the timeout itself has no effect. Source: apiserver
+  // endpoints/filters/request_deadline.go; Go's time.ParseDuration.
+  bool check_timeout() {
+    std::string_view timeout = call_.query().get("timeout");
+    if (call_.exchange.is_long || timeout.empty() || parse_duration(timeout)) return true;
+    bool lacks_unit =
+        timeout.find_first_not_of("+-.0123456789") == timeout.npos && timeout.find_first_of("0123456789") != timeout.npos;
+    return refuse(bad_request("invalid timeout specified in the request URL - time: " +
+                              std::string(lacks_unit ? "missing unit in" : "invalid") + " duration " + quoted(as_utf8(timeout))));
   }
 
   bool impersonate() {

@@ -106,6 +106,12 @@ TEST_F(Resources, are_refused_in_kubernetes_words) {
                422, nullptr},
            Row{"GET", "/api/v1/namespaces/default/configmaps?limit=x", "", "", 400, nullptr},
            Row{"GET", "/api/v1/namespaces/default/configmaps/m?resourceVersion=99999999", "", "", 504, nullptr},
+           Row{"GET", "/api/v1/namespaces/default/configmaps/m?export=true", "", "", 400,
+               "the export parameter, deprecated since v1.14, is no longer supported"},
+           Row{"GET", "/version?timeout=invalid", "", "", 400,
+               "invalid timeout specified in the request URL - time: invalid duration \"invalid\""},
+           Row{"GET", "/api/v1/namespaces/default/configmaps?timeout=5", "", "", 400,
+               "invalid timeout specified in the request URL - time: missing unit in duration \"5\""},
        }) {
     RawAnswer answer = client.ask(row.method, row.target, row.body, row.headers);
     EXPECT_EQ(answer.status, row.status) << row.method << " " << row.target << " " << answer.body;
@@ -114,6 +120,12 @@ TEST_F(Resources, are_refused_in_kubernetes_words) {
     }
     EXPECT_EQ(get_int(answer.json(), "code"), row.status);
   }
+}
+
+// [sig-api-machinery] Server request timeout
+TEST_F(Resources, a_timeout_that_is_a_duration_is_accepted) {
+  for (const char* timeout : {"3m", "0s", "32s", "0", ""})
+    EXPECT_EQ(client.get("/version?timeout=" + std::string(timeout)).status, 200) << timeout;
 }
 
 TEST_F(Resources, unknown_ones_are_plain_404) {
