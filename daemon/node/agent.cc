@@ -12,8 +12,11 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256, kWalksAtOnce = 2, kWalksOfOneAtOnce = 1;
+constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256;
 constexpr size_t kHooksOfPodAtOnce = 32;
+// Each disk has threads of its own, so that one that hangs holds only what is on it. Of the deletions on a disk one works, and
+// the other leaves its work to that.
+constexpr size_t kDisksAtOnce = 16, kWalksOfDiskAtOnce = 1, kDeletionsOfDiskAtOnce = 2, kCopiesOfDiskAtOnce = 2;
 constexpr size_t kServersAtOnce = 16, kOfServerAtOnce = 2;
 constexpr std::chrono::milliseconds kEndLook{20};
 
@@ -80,8 +83,9 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_("image-pulls", kPullsAtOnce),
       hooks_("hooks", kHooksAtOnce, kHooksOfPodAtOnce),
-      walks_("storage", kWalksAtOnce, kWalksOfOneAtOnce),
-      clearing_("storage", 2),
+      walks_("storage", kDisksAtOnce, kWalksOfDiskAtOnce),
+      deletions_("storage", kDisksAtOnce, kDeletionsOfDiskAtOnce),
+      copies_("storage", kDisksAtOnce, kCopiesOfDiskAtOnce),
       removals_("storage", 1),
       servers_("nfs", kServersAtOnce, kOfServerAtOnce) {
   auto heard = while_alive();
@@ -176,8 +180,14 @@ void Agent::hear_storage() {
           .events = recorder_,
           .directories = directories_,
           .enqueue = [this](Key key) { queue_.add(std::move(key)); },
-          .run_in_background =
-              [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : clearing_.post(std::move(task)); },
+          .delete_in_background =
+              [this](Task task, const std::string& owner) {
+                seams_.walks ? seams_.walks(std::move(task)) : deletions_.post(std::move(task), owner);
+              },
+          .copy_in_background =
+              [this](Task task, const std::string& owner) {
+                seams_.walks ? seams_.walks(std::move(task)) : copies_.post(std::move(task), owner);
+              },
           .answers = [this](const std::string& place) { return worker_.answers(place); },
           .in_use = [this](const Key& claim) { return !table_.users_of_claim(claim).empty() || archives_->is_busy(claim); },
           .in_use_yet = [this](const Key& claim) { return table_.is_used_by_gone(claim) || archives_->is_busy(claim); },

@@ -190,7 +190,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   std::optional<volume::Provisioner> provisioner_;
   std::optional<VolumeArchives> archives_;
   std::optional<VolumeWatch> volume_watch_;
-  TaskPool pulls_, hooks_, walks_, clearing_, removals_, servers_;  // their tasks use the members above
+  TaskPool pulls_, hooks_, walks_, deletions_, copies_, removals_, servers_;  // their tasks use the members above
   std::vector<std::jthread> threads_;
 };
 

@@ -448,21 +448,23 @@ class Life {
           [this](std::string_view name) {
             return informers_.of(kPersistentVolume).get({"", std::string(name)});
           }};
-  volume::Provisioner provisioner_{kMachine,
-                                   {.client = client_,
-                                    .claims = informers_.of(kPersistentVolumeClaim),
-                                    .volumes = informers_.of(kPersistentVolume),
-                                    .classes = informers_.of(kStorageClass),
-                                    .events = EventRecorder(events_, "kubelet", kMachine),
-                                    .directories = directories_,
-                                    .enqueue = [this](Key key) { queue_.add(std::move(key)); },
-                                    .run_in_background = [this](auto task) { background_.push_back(std::move(task)); },
-                                    .answers = [](const std::string&) { return true; },
-                                    .in_use = [this](const Key& claim) { return is_used(claim); },
-                                    .in_use_yet = [](const Key&) { return false; },  // no pod is deleted by force
-                                    .copy = [this](const Key& claim, const Fd& to, const volume::ProvisionerSeams::SoFar&,
-                                                   std::stop_token) { return copy(claim, to); },
-                                    .clock = system_clock()}};
+  volume::Provisioner provisioner_{
+      kMachine,
+      {.client = client_,
+       .claims = informers_.of(kPersistentVolumeClaim),
+       .volumes = informers_.of(kPersistentVolume),
+       .classes = informers_.of(kStorageClass),
+       .events = EventRecorder(events_, "kubelet", kMachine),
+       .directories = directories_,
+       .enqueue = [this](Key key) { queue_.add(std::move(key)); },
+       .delete_in_background = [this](auto task, const auto&) { background_.push_back(std::move(task)); },
+       .copy_in_background = [this](auto task, const auto&) { background_.push_back(std::move(task)); },
+       .answers = [](const std::string&) { return true; },
+       .in_use = [this](const Key& claim) { return is_used(claim); },
+       .in_use_yet = [](const Key&) { return false; },  // no pod is deleted by force
+       .copy = [this](const Key& claim, const Fd& to, const volume::ProvisionerSeams::SoFar&,
+                      std::stop_token) { return copy(claim, to); },
+       .clock = system_clock()}};
 };
 
 // ---- examination ----

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "daemon/volume/local/directories.h"
 
@@ -46,7 +47,10 @@ class Disk : public volume::Directories {
   }
   Result<void> put_staged(const std::string&) override { return Error(Code::unsupported, "no files"); }
   Result<void> unstage(const std::string&) override { return {}; }
-  Result<void> clear(const Waits& waits, std::stop_token) override {
+  const std::vector<std::string>& roots() const override { return roots_; }
+  std::string disk_of(const std::string& root) const override { return root; }
+  bool needs_clearing(const std::string&) const override { return true; }
+  Result<void> clear(const std::string&, const Waits& waits, std::stop_token) override {
     if (away) return absent();
     if (reached()) std::erase_if(new_, [&](const auto& made) { return !waits(made.first.substr(path_of("").size())); });
     return {};
@@ -61,6 +65,7 @@ class Disk : public volume::Directories {
  private:
   static Error absent() { return Error(Code::unavailable, "the disk is not mounted"); }
   static std::string path_of(const std::string& name) { return "/volumes/" + name; }
+  const std::vector<std::string> roots_ = {"/volumes"};
   std::map<std::string, Bytes> directories_, new_;  // the capacity of each directory
 };
 

@@ -33,7 +33,7 @@ void VolumeWatch::look() {
   pace_.keep_due(all, seams_.clock.steady());
   for (auto& [claim, backing] : all) {
     std::string_view place = view::PersistentVolume(*backing.volume).spec().local().path();
-    const std::string owner(place.substr(0, place.rfind('/')));
+    const std::string owner = seams_.directories.disk_of(std::string(place.substr(0, place.rfind('/'))));
     seams_.elsewhere([this, backing = backing](std::stop_token stop) { measure(backing, std::move(stop)); }, owner);
   }
 }

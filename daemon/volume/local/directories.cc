@@ -214,11 +214,15 @@ Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Byt
   return Made{path, std::move(unlimited)};
 }
 
-// The table of mounts is read, and not the root, which may hang.
-DiskDirectories::OfRoot& DiskDirectories::of(const std::string& root) const {
+// The table of mounts is read, and not the root, which may hang. The path belongs to the name, because it may be a link to
+// another disk.
+std::string DiskDirectories::disk_of(const std::string& root) const {
   auto around = sys::mount_around(root);
-  std::pair which(root, around ? around->device : std::string());
-  return *of_roots_.with([&](auto& all) { return &all[which]; });  // its address does not change
+  return (around ? around->device : std::string()) + " " + root;
+}
+
+DiskDirectories::OfRoot& DiskDirectories::of(const std::string& root) const {
+  return *of_roots_.with([which = disk_of(root)](auto& all) { return &all[which]; });  // its address does not change
 }
 
 Result<std::string> DiskDirectories::limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size) {
@@ -382,34 +386,43 @@ Result<void> DiskDirectories::unstage_now(const std::string& path) {
   return {};
 }
 
-Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
-  Result<void> done;
-  for (const std::string& root : roots_)
-    if (auto cleared = clear_in_passes(root, waits, stop); !cleared && (done || cleared.error().code() == Code::unavailable))
-      done = std::move(cleared);
-  return done;
-}
-
 // One call runs at a time for each root, in passes: two would delete each other's entries.
-Result<void> DiskDirectories::clear_in_passes(const std::string& root, const Waits& waits, const std::stop_token& stop) {
+Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits, std::stop_token stop) {
   auto& clearing = of(root).clearing;
   const bool is_mine = clearing.with([](Clearing& now) { return now.again = true, !std::exchange(now.runs, true); });
   Result<void> done;
   while (is_mine && clearing.with([](Clearing& now) { return now.runs = std::exchange(now.again, false); }))
-    done = clear(root, waits, stop);
+    done = clear_once(root, waits, stop);
   return done;
 }
 
-Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits, const std::stop_token& stop) {
+// nullopt: nothing was made on it yet. Errors: unavailable if its disk is not mounted; errors of the file system.
+Result<std::optional<DiskDirectories::Listed>> DiskDirectories::list(const std::string& root) const {
   auto there = sys::open_directory(root);
   if (!there && there.error().code() != Code::not_found) return there.take_error();
-  auto entries = there ? sys::list(*there) : Result<std::vector<sys::DirEntry>>(std::vector<sys::DirEntry>());
-  if (!entries) return entries.take_error();
-  if (std::ranges::none_of(*entries, [](const sys::DirEntry& entry) { return shows_disk(entry.name); })) TRY(check_disk(root));
-  if (!there) return {};  // nothing was made on it yet
-  const Fd directory = *std::move(there);
+  std::optional<Listed> listed;
+  if (there) {
+    auto entries = TRY(sys::list(*there));
+    listed = Listed{*std::move(there), std::move(entries)};
+  }
+  auto is_mark = [](const sys::DirEntry& entry) { return shows_disk(entry.name); };
+  if (!listed || std::ranges::none_of(listed->entries, is_mark)) TRY(check_disk(root));
+  return listed;
+}
+
+bool DiskDirectories::needs_clearing(const std::string& root) const {
+  auto listed = list(root);
+  if (!listed) return true;  // clear() says so, and its caller waits for the disk
+  auto may_go = [](const sys::DirEntry& entry) { return shows_disk(entry.name) && entry.name != kMark; };
+  return *listed && std::ranges::any_of((*listed)->entries, may_go);
+}
+
+Result<void> DiskDirectories::clear_once(const std::string& root, const Waits& waits, const std::stop_token& stop) {
+  auto listed = TRY(list(root));
+  if (!listed) return {};
+  const Fd directory = std::move(listed->directory);
   Result<void> done;
-  for (const auto& entry : *entries) {
+  for (const auto& entry : listed->entries) {
     auto name = give_up(root, directory, entry.name, waits);
     if (!name && done) done = name.error();
     if (!name || name->empty()) continue;

@@ -31,6 +31,7 @@
 #include "runtime/base/result.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/units.h"
+#include "runtime/sys/file.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
 
@@ -84,12 +85,18 @@ class Directories {
   virtual Result<void> put_staged(const std::string& path) = 0;
   // Removes it. Succeeds if there is none. Blocks as put_staged(). After an error clear() removes it.
   virtual Result<void> unstage(const std::string& path) = 0;
-  // Deletes the content of removed volumes, their quotas, and unpublished directories without a claim. `waits`: returns whether
-  // the claim or the volume of the directory of this name exists. Blocks until all is deleted, or leaves it to a running call. An
-  // error does not stop the deletion of the rest, nor does a disk that hangs that of another call. Errors: cancelled; unavailable
-  // if a disk is not mounted; the first one of the file system.
+  // The roots on which volumes are made.
+  virtual const std::vector<std::string>& roots() const = 0;
+  // Names the disk that is mounted at the root now: if it hangs, so may every call for this root. Does not look at the disk.
+  virtual std::string disk_of(const std::string& root) const = 0;
+  // Whether clear() has something to do there. Blocks for the disk.
+  virtual bool needs_clearing(const std::string& root) const = 0;
+  // Deletes the content of the root's removed volumes, their quotas, and unpublished directories without a claim. `waits`:
+  // returns whether the claim or the volume of the directory of this name exists. Blocks until all is deleted, or leaves it to a
+  // running call. An error does not stop the deletion of the rest. Errors: cancelled; unavailable if the disk is not mounted; the
+  // first one of the file system.
   using Waits = std::function<bool(const std::string& name)>;
-  virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
+  virtual Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop) = 0;
 };
 
 class DiskDirectories : public Directories {
@@ -118,7 +125,10 @@ class DiskDirectories : public Directories {
   Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) override;
   Result<void> put_staged(const std::string& path) override;
   Result<void> unstage(const std::string& path) override;
-  Result<void> clear(const Waits& waits, std::stop_token stop) override;
+  const std::vector<std::string>& roots() const override { return roots_; }
+  std::string disk_of(const std::string& root) const override;
+  bool needs_clearing(const std::string& root) const override;
+  Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop) override;
 
  private:
   struct Root {
@@ -143,8 +153,12 @@ class DiskDirectories : public Directories {
   Result<Fd> stage_now(const std::string& path, Bytes size);  // in a call that has begun
   Result<void> unstage_now(const std::string& path);          // the same
   Result<std::string> limit(const Fd& root, const Fd& directory, const std::string& path, Bytes size);
-  Result<void> clear_in_passes(const std::string& root, const Waits& waits, const std::stop_token& stop);
-  Result<void> clear(const std::string& root, const Waits& waits, const std::stop_token& stop);
+  struct Listed {
+    Fd directory;
+    std::vector<sys::DirEntry> entries;
+  };
+  Result<std::optional<Listed>> list(const std::string& root) const;
+  Result<void> clear_once(const std::string& root, const Waits& waits, const std::stop_token& stop);
   Result<std::string> give_up(const std::string& root, const Fd& directory, const std::string& entry, const Waits& waits);
   static Result<std::string> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
   // Splits a volume's path into root and name. Errors: invalid.
@@ -166,9 +180,9 @@ class DiskDirectories : public Directories {
     std::mutex staging;                                                   // held while staged directories are checked for use
     Guarded<Clearing> clearing;
   };
-  OfRoot& of(const std::string& root) const;                                         // on the disk that is mounted there now
-  mutable Guarded<std::map<std::pair<std::string, std::string>, OfRoot>> of_roots_;  // by root and device
-  Guarded<std::set<std::string>> staged_;  // paths of volumes for which content is being staged
+  OfRoot& of(const std::string& root) const;                 // on the disk that is mounted there now
+  mutable Guarded<std::map<std::string, OfRoot>> of_roots_;  // by disk
+  Guarded<std::set<std::string>> staged_;                    // paths of volumes for which content is being staged
 };
 
 }  // namespace coracle::volume

@@ -294,12 +294,15 @@ Result<bool> Provisioner::fill(const Object& claim) {
   copies_.with([&](auto& copies) { copies[key] = {}; });
   tell_passed_over(claim, staged->passed_over);
   seams_.events.normal(claim, "CopyingData", "copying what the PVC " + std::string(source->name()) + " holds");
-  copy(claim, source->key(), std::make_shared<Directories::Staged>(*std::move(staged)));
+  copy(claim, *source, std::make_shared<Directories::Staged>(*std::move(staged)));
   return false;
 }
 
-void Provisioner::copy(const Object& claim, const Key& source, std::shared_ptr<Directories::Staged> staged) {
-  seams_.run_in_background([this, claim = claim.shared_from_this(), source, staged](std::stop_token stop) {
+void Provisioner::copy(const Object& claim, const Object& source, std::shared_ptr<Directories::Staged> staged) {
+  auto disk_of = [&](std::string_view path) { return seams_.directories.disk_of(std::string(path.substr(0, path.rfind('/')))); };
+  ObjectPtr from = seams_.volumes.get({"", std::string(view::PersistentVolumeClaim(source).spec().volume_name())});
+  const std::string owner = (from ? disk_of(place_of(*from)) : std::string()) + " to " + disk_of(staged->path);
+  auto task = [this, claim = claim.shared_from_this(), source = source.key(), staged](std::stop_token stop) {
     SteadyTime told = seams_.clock.steady();
     auto so_far = [&](const Copied& count) {
       if (seams_.clock.steady() - told < kCopyToldAgain) return;
@@ -312,7 +315,8 @@ void Provisioner::copy(const Object& claim, const Key& source, std::shared_ptr<D
     if (done) seams_.events.normal(*claim, "CopiedData", "copied " + text_of(*copied));
     copies_.with([&](auto& copies) { copies[claim->key()] = {false, std::string(claim->uid()), std::move(done), ""}; });
     seams_.enqueue(key_of_claim(claim->key()));
-  });
+  };
+  seams_.copy_in_background(std::move(task), owner);
 }
 
 Result<void> Provisioner::publish(const Object& volume) {
@@ -455,12 +459,33 @@ Result<void> Provisioner::finish_deletion(const Object& volume) {
 }
 
 Result<Outcome> Provisioner::reconcile_clearing() {
-  if (clears_later_.exchange(false)) return Outcome{kClearAgain};
-  clear();
-  return Outcome{};
+  const SteadyTime now = seams_.clock.steady();
+  std::vector<std::string> due;
+  clears_again_at_.with([&](auto& all) {
+    for (const auto& [root, at] : all)
+      if (at <= now) due.push_back(root);
+    for (const std::string& root : due) all.erase(root);
+  });
+  for (const std::string& root : due) clear(root);
+  Outcome outcome;
+  clears_again_at_.with([&](const auto& all) {
+    for (const auto& [root, at] : all)
+      if (!outcome.again || at - now < *outcome.again) outcome.again = at - now;
+  });
+  return outcome;
+}
+
+// Where nothing is left, no thread is needed. A disk that does not answer is left to one.
+void Provisioner::start() {
+  for (const std::string& root : seams_.directories.roots())
+    if (!seams_.answers(root + "/") || seams_.directories.needs_clearing(root)) clear(root);
 }
 
 void Provisioner::clear() {
+  for (const std::string& root : seams_.directories.roots()) clear(root);
+}
+
+void Provisioner::clear(const std::string& root) {
   auto waits = [&claims = seams_.claims, &volumes = seams_.volumes](const std::string& name) {
     std::vector<ObjectPtr> all = claims.list(), made = volumes.list();
     return std::ranges::any_of(all, [&](const auto& claim) { return directory_name(claim->key(), claim->uid()) == name; }) ||
@@ -468,15 +493,16 @@ void Provisioner::clear() {
              return view::PersistentVolume(*volume).spec().local().path().ends_with("/" + name);
            });
   };
-  seams_.run_in_background([this, waits](std::stop_token stop) {
-    auto cleared = seams_.directories.clear(waits, stop);
+  auto task = [this, root, waits](std::stop_token stop) {
+    auto cleared = seams_.directories.clear(root, waits, stop);
     if (!cleared && cleared.error().code() == Code::unavailable) {
-      clears_later_ = true;
+      clears_again_at_.with([&](auto& all) { all[root] = seams_.clock.steady() + kClearAgain; });
       seams_.enqueue(key_of_volume(""));
     }
     if (!cleared && cleared.error().code() != Code::cancelled)
       log_warning("volume", "what was in deleted volumes stays: " + cleared.error().text());
-  });
+  };
+  seams_.delete_in_background(std::move(task), seams_.directories.disk_of(root));
 }
 
 }  // namespace coracle::volume

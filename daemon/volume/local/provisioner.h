@@ -13,7 +13,6 @@
 // Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts).
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,8 +42,11 @@ struct ProvisionerSeams {
   Informer& classes;
   EventRecorder events;
   Directories& directories;
-  std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
-  std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
+  std::function<void(Key key)> enqueue;  // calls reconcile(key) soon
+  // Run the task on a thread of its own. Only tasks with the same owner may wait for each other: they are on the same disk, and
+  // while that hangs, they do not end. No copy may keep a deletion waiting.
+  using InBackground = std::function<void(std::function<void(std::stop_token)> task, const std::string& owner)>;
+  InBackground delete_in_background, copy_in_background;
   Directories::Answers answers;                      // the place of the host can be looked at now. Blocks for a moment at most
   std::function<bool(const Key& claim)> in_use;      // a pod of this node uses it
   std::function<bool(const Key& claim)> in_use_yet;  // the same, for pods that may belong to an earlier claim with that name
@@ -65,8 +67,8 @@ class Provisioner {
   void on_volume(const Informer::Change& change) const;
   void on_class(const Informer::Change& change) const;
 
-  // Call after the informers have synced: deletes what an earlier process left.
-  void start() { clear(); }
+  // Call after the informers have synced: deletes what an earlier process left. Blocks for a moment at most.
+  void start();
   void clear();  // deletes the content of removed volumes, in the background
   Result<Outcome> reconcile(const Key& key);
   bool is_ours(const Object& volume) const;       // created by this node's provisioner
@@ -76,10 +78,11 @@ class Provisioner {
   Result<Outcome> reconcile_claim(const Key& key);
   Result<Outcome> reconcile_volume(const std::string& name);
   Result<Outcome> reconcile_clearing();
+  void clear(const std::string& root);
   Result<Outcome> provision(const Object& claim, const Object& storage_class);
   Result<bool> fill(const Object& claim);
   Result<ObjectPtr> source_of(const Object& claim) const;
-  void copy(const Object& claim, const Key& source, std::shared_ptr<Directories::Staged> staged);
+  void copy(const Object& claim, const Object& source, std::shared_ptr<Directories::Staged> staged);
   Result<void> publish(const Object& volume);
   Result<void> expand(const Object& claim, const Object& volume);
   Result<bool> is_in_use(const Object& volume);
@@ -99,8 +102,8 @@ class Provisioner {
     Result<void> result;  // set after the copy has ended
     std::string waits;    // why it cannot start, as reported; then it does not run either
   };
-  Guarded<std::map<Key, Copy>> copies_;     // by claim
-  std::atomic<bool> clears_later_ = false;  // a disk was away when it was to be cleared
+  Guarded<std::map<Key, Copy>> copies_;                         // by claim
+  Guarded<std::map<std::string, SteadyTime>> clears_again_at_;  // by root: its disk was away when it was to be cleared
 };
 
 }  // namespace coracle::volume

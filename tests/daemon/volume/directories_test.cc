@@ -43,6 +43,13 @@ struct DirectoriesTest : testing::Test {
   }
   static bool no_volumes(const std::string&) { return false; }
   static bool answers(const std::string&) { return true; }
+  // Each root, one after the other.
+  static Result<void> clear(DiskDirectories& directories, const Directories::Waits& waits) {
+    Result<void> done;
+    for (const std::string& root : directories.roots())
+      if (auto cleared = directories.clear(root, waits, {}); !cleared && done) done = std::move(cleared);
+    return done;
+  }
   // Runs the test on a thread with a mount namespace of its own: the other threads keep their mounts.
   static void with_mounts(const std::function<void()>& test) {
     bool may_mount = false;
@@ -115,7 +122,7 @@ TEST_F(DirectoriesTest, what_is_deleted_is_gone_at_once_and_cleared_later) {
   EXPECT_EQ(names(directory), (std::set<std::string>{".removed_shop_data_1"}));
   ASSERT_TRUE(directories.set_aside(path)) << "it may have been cut off here";
   DiskDirectories after({directory}, no_volumes, expected());  // as in the next daemon
-  ASSERT_TRUE(after.clear([](const auto&) { return false; }, {}));
+  ASSERT_TRUE(clear(after, [](const auto&) { return false; }));
   EXPECT_EQ(names(directory), (std::set<std::string>{}));
 }
 
@@ -123,7 +130,7 @@ TEST_F(DirectoriesTest, what_no_volume_ever_named_goes_with_its_claim) {
   DiskDirectories directories({directory}, no_volumes, expected());
   for (const char* claim : {"there", "gone", "named"}) ASSERT_TRUE(directories.make({"shop", claim}, "1", Bytes(1)));
   ASSERT_TRUE(directories.publish(directory + "/shop_named_1"));
-  ASSERT_TRUE(directories.clear([](const std::string& name) { return name == "shop_there_1"; }, {}));
+  ASSERT_TRUE(clear(directories, [](const std::string& name) { return name == "shop_there_1"; }));
   EXPECT_EQ(names(directory), (std::set<std::string>{".new_shop_there_1", "shop_named_1"})) << "data is not ours to judge";
 }
 
@@ -136,7 +143,7 @@ TEST_F(DirectoriesTest, one_that_was_cut_off_before_it_had_its_rights_is_made_an
   struct stat info {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0777u);
-  ASSERT_TRUE(directories.clear([](const auto&) { return true; }, {}));
+  ASSERT_TRUE(clear(directories, [](const auto&) { return true; }));
   EXPECT_EQ(names(directory), (std::set<std::string>{"shop_data_1"}));
 }
 
@@ -149,11 +156,11 @@ TEST_F(DirectoriesTest, what_is_set_aside_while_others_are_cleared_goes_with_the
   auto waits = [&](const std::string&) {
     if (!std::exchange(asked, true)) {
       EXPECT_TRUE(directories.set_aside(later));
-      EXPECT_TRUE(directories.clear([](const auto&) { return true; }, {})) << "which waits for nobody";
+      EXPECT_TRUE(clear(directories, [](const auto&) { return true; })) << "which waits for nobody";
     }
     return false;
   };
-  ASSERT_TRUE(directories.clear(waits, {}));
+  ASSERT_TRUE(clear(directories, waits));
   EXPECT_EQ(names(directory), (std::set<std::string>{}));
 }
 
@@ -169,7 +176,7 @@ TEST_F(DirectoriesTest, what_cannot_be_deleted_does_not_keep_the_rest) {
   ASSERT_EQ(::chmod((stays + "/in").c_str(), 0500), 0);
   ASSERT_TRUE(we || ::seteuid(kNobody) == 0);
   DiskDirectories directories({directory}, no_volumes, expected());
-  auto cleared = directories.clear([](const auto&) { return false; }, {});
+  auto cleared = clear(directories, [](const auto&) { return false; });
   ASSERT_EQ(::seteuid(we), 0);
   ASSERT_EQ(::chmod((stays + "/in").c_str(), 0700), 0);
   ASSERT_FALSE(cleared);
@@ -233,9 +240,9 @@ TEST_F(DirectoriesTest, a_disk_that_lost_its_mark_is_cleared_all_the_same) {
       {directory}, [](const std::string&) { return true; }, expected());
   fs::create_directories(directory + "/shop_data_1");
   ASSERT_TRUE(directories.set_aside(directory + "/shop_data_1"));
-  ASSERT_TRUE(directories.clear([](const auto&) { return false; }, {}));
+  ASSERT_TRUE(clear(directories, [](const auto&) { return false; }));
   EXPECT_EQ(names(directory), std::set<std::string>{});
-  EXPECT_EQ(directories.clear([](const auto&) { return false; }, {}).error().code(), Code::unavailable);
+  EXPECT_EQ(clear(directories, [](const auto&) { return false; }).error().code(), Code::unavailable);
 }
 
 TEST_F(DirectoriesTest, a_root_that_cannot_be_used_is_said_and_does_not_matter_to_the_others) {
@@ -254,7 +261,7 @@ TEST_F(DirectoriesTest, a_root_that_cannot_be_used_is_said_and_does_not_matter_t
     EXPECT_EQ(made->passed_over[bad_first ? 1 : 0], "the disk of " + away + " (" + fstab() + ") is not mounted");
     ASSERT_TRUE(directories.publish(made->path));
     ASSERT_TRUE(directories.set_aside(made->path));
-    (void)directories.clear([](const auto&) { return false; }, {});  // it reports the bad root
+    (void)clear(directories, [](const auto&) { return false; });  // it reports the bad root
     EXPECT_EQ(names(good), std::set<std::string>{});
   }
   EXPECT_FALSE(fs::exists(away)) << "nothing is created where a disk belongs";
@@ -462,7 +469,7 @@ TEST_F(DirectoriesTest, a_volume_has_the_project_that_it_was_given_whatever_its_
 
   my_project = others;
   ASSERT_TRUE(directories.set_aside(mine));
-  ASSERT_TRUE(directories.clear([](const auto&) { return false; }, {}));
+  ASSERT_TRUE(clear(directories, [](const auto&) { return false; }));
   EXPECT_FALSE(quotas.limits.contains(given)) << "the number is free again";
   EXPECT_EQ(quotas.limits[others], Bytes(4096)) << "and the other volume keeps its limit";
   EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/.coracle.projects"), {}), 1) << "one record for one volume";
@@ -495,7 +502,7 @@ TEST_F(DirectoriesTest, imported_content_brings_its_project) {
   ASSERT_TRUE(directories.publish(path));
   ASSERT_TRUE(directories.stage(path, Bytes(4096)));
   ASSERT_TRUE(directories.put_staged(path));
-  ASSERT_TRUE(directories.clear([](const auto&) { return true; }, {}));
+  ASSERT_TRUE(clear(directories, [](const auto&) { return true; }));
   Fd opened = MUST(sys::open_directory(path));
   EXPECT_EQ(directories.use_of(path, opened)->limit, Bytes(4096));
   EXPECT_EQ(quotas.limits.size(), 1u) << "the old content's is gone";
@@ -610,7 +617,7 @@ TEST_F(DirectoriesTest, a_disk_in_the_place_of_one_that_hangs_is_used) {
     calls.project_of = [&, project_of = calls.project_of](const Fd& which) { return hang(), project_of(which); };
     DiskDirectories directories({root}, no_volumes, expected(), calls, std::chrono::nanoseconds(0));
     std::thread sets([&] { (void)directories.set_size(path, Bytes(4096)); });
-    std::thread clears([&] { (void)directories.clear([&](const auto&) { return hang(), true; }, {}); });
+    std::thread clears([&] { (void)clear(directories, [&](const auto&) { return hang(), true; }); });
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(20)));
     hangs = false;
     EXPECT_EQ(directories.set_size(path, Bytes(4096)).error().code(), Code::unavailable);
@@ -619,7 +626,7 @@ TEST_F(DirectoriesTest, a_disk_in_the_place_of_one_that_hangs_is_used) {
     EXPECT_TRUE(directories.set_size(path, Bytes(4096)));
     EXPECT_TRUE(directories.stage(path, Bytes(4096)));
     EXPECT_TRUE(directories.put_staged(path));
-    EXPECT_TRUE(directories.clear([](const auto&) { return false; }, {}));
+    EXPECT_TRUE(clear(directories, [](const auto&) { return false; }));
     EXPECT_EQ(names(root), std::set<std::string>{"shop_data_1"});
     answers.count_down();
     sets.join(), clears.join();
@@ -637,13 +644,31 @@ TEST_F(DirectoriesTest, a_root_that_hangs_does_not_keep_the_others_from_being_cl
       std::call_once(is_first, [&] { hangs.set_value(), returns.get_future().wait(); });
       return true;
     };
-    (void)directories.clear(waits, {});
+    (void)clear(directories, waits);
   });
   hangs.get_future().wait();
-  EXPECT_TRUE(directories.clear([](const auto&) { return true; }, {}));
+  EXPECT_TRUE(clear(directories, [](const auto&) { return true; }));
   EXPECT_EQ(names(well), std::set<std::string>{});
   returns.set_value();
   first.join();
+}
+
+TEST_F(DirectoriesTest, says_where_there_is_something_to_clear) {
+  const std::string root = directory + "/volumes";
+  DiskDirectories directories({root}, no_volumes, expected());
+  EXPECT_FALSE(directories.needs_clearing(root)) << "nothing was made yet";
+  EXPECT_FALSE(fs::exists(root));
+  std::ofstream(fstab()) << "/dev/sdb1 " << root << " ext4\n";
+  EXPECT_TRUE(directories.needs_clearing(root)) << "its disk is not mounted";
+  fs::remove(fstab());
+  ASSERT_TRUE(directories.publish(MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path));
+  EXPECT_FALSE(directories.needs_clearing(root)) << "a volume stays";
+  for (const char* left : {".removed_shop_b_1", ".new_shop_b_1", ".staged_shop_b_1"}) {
+    fs::create_directories(root + "/" + left);
+    EXPECT_TRUE(directories.needs_clearing(root)) << left;
+    ASSERT_TRUE(clear(directories, [](const auto&) { return false; }));
+    EXPECT_FALSE(directories.needs_clearing(root)) << left;
+  }
 }
 
 TEST_F(DirectoriesTest, a_link_is_no_volume) {
@@ -654,7 +679,7 @@ TEST_F(DirectoriesTest, a_link_is_no_volume) {
   DiskDirectories directories({directory + "/volumes"}, no_volumes, expected());
   EXPECT_FALSE(directories.make({"shop", "data"}, "1", Bytes(1)));
   ASSERT_TRUE(directories.set_aside(directory + "/volumes/shop_data_1"));
-  (void)directories.clear([](const auto&) { return false; }, {});
+  (void)clear(directories, [](const auto&) { return false; });
   EXPECT_TRUE(fs::exists(directory + "/host/file"));
 }
 
@@ -667,7 +692,7 @@ TEST_F(DirectoriesTest, staged_content_takes_the_volumes_place_at_once) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(directories.stage(path, Bytes(1 << 20)));
     std::ofstream(directory + "/.staged_shop_data_1/new") << i;
-    ASSERT_TRUE(directories.clear(waits, {})) << "not what is being staged";
+    ASSERT_TRUE(clear(directories, waits)) << "not what is being staged";
     EXPECT_TRUE(fs::exists(path + (i == 0 ? "/old" : "/new")));
     ASSERT_TRUE(directories.put_staged(path));
     EXPECT_EQ(names(path), std::set<std::string>{"new"});
@@ -678,7 +703,7 @@ TEST_F(DirectoriesTest, staged_content_takes_the_volumes_place_at_once) {
   EXPECT_EQ(names(path), std::set<std::string>{"new"});
   ASSERT_TRUE(directories.set_aside(path)) << "beside what was removed before";
   EXPECT_EQ(names(directory).size(), 3u);
-  ASSERT_TRUE(directories.clear(waits, {}));
+  ASSERT_TRUE(clear(directories, waits));
   EXPECT_EQ(names(directory), std::set<std::string>{});
 }
 
@@ -693,7 +718,7 @@ TEST_F(DirectoriesTest, what_is_unstaged_while_clear_runs_goes_too) {
     }
     return true;
   };
-  ASSERT_TRUE(directories.clear(waits, {}));
+  ASSERT_TRUE(clear(directories, waits));
   EXPECT_FALSE(is_first);
   EXPECT_EQ(names(directory), std::set<std::string>{".new_shop_data_1"});
 }
@@ -708,7 +733,7 @@ TEST_F(DirectoriesTest, what_could_not_be_unstaged_goes_when_all_is_cleared) {
   EXPECT_FALSE(directories.put_staged(path));
   EXPECT_FALSE(directories.unstage(path));
   fs::rename(directory + "/away", root);
-  ASSERT_TRUE(directories.clear([](const std::string&) { return true; }, {}));
+  ASSERT_TRUE(clear(directories, [](const std::string&) { return true; }));
   EXPECT_EQ(names(root), std::set<std::string>{"shop_data_1"});
 }
 
@@ -721,7 +746,7 @@ TEST_F(DirectoriesTest, what_was_staged_by_another_daemon_goes) {
     ASSERT_TRUE(before.stage(path, Bytes(1 << 20)));
   }
   DiskDirectories directories({directory}, no_volumes, expected());
-  ASSERT_TRUE(directories.clear([](const std::string&) { return true; }, {}));
+  ASSERT_TRUE(clear(directories, [](const std::string&) { return true; }));
   EXPECT_EQ(names(directory), std::set<std::string>{"shop_data_1"});
   EXPECT_EQ(directories.stage(directory + "/elsewhere/x", Bytes(1)).error().code(), Code::invalid);
 }

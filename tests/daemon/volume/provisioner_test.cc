@@ -7,7 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
@@ -101,7 +104,8 @@ struct ProvisionerTest : testing::Test {
        .events = EventRecorder(events, "kubelet"),
        .directories = directories,
        .enqueue = [this](Key key) { queue.add(std::move(key)); },
-       .run_in_background = [](auto task) { task({}); },
+       .delete_in_background = [](auto task, const auto&) { task({}); },
+       .copy_in_background = [this](auto task, const auto& owner) { copy_owners.push_back(owner), task({}); },
        .answers = [this](const std::string& place) { return !silent.contains(place); },
        .in_use = [this](const Key& claim) { return used || users.contains(claim.name); },
        .in_use_yet = [this](const Key&) { return used_yet; },
@@ -117,6 +121,7 @@ struct ProvisionerTest : testing::Test {
        },
        .clock = clock}};
   int copies = 0;
+  std::vector<std::string> copy_owners;
   std::optional<Error> copy_error;
 
   // A bound claim whose volume was provisioned here.
@@ -217,7 +222,7 @@ TEST_F(ProvisionerTest, a_volume_has_the_mount_options_of_its_class) {
 }
 
 TEST_F(ProvisionerTest, others_get_none) {
-  put_claim("", "directory", "run_in_background", "a");
+  put_claim("", "directory", "elsewhere", "a");
   put_claim("", "cloud", "pi", "b");
   put_claim("", "nowhere", "pi", "c");
   put_claim(R"(,"volumeName":"mine")", "directory", "pi", "d");
@@ -410,6 +415,50 @@ TEST_F(ProvisionerTest, what_is_left_on_a_disk_that_is_away_is_cleared_when_it_r
   fs::rename(directory + "/away", directory + "/volumes");
   pass(70);
   EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/volumes"), {}), 1) << "the mark alone";
+}
+
+TEST_F(ProvisionerTest, a_disk_that_hangs_keeps_no_other_from_being_cleared) {
+  const std::string sick = directory + "/sick", well = directory + "/well";
+  for (const std::string& root : {sick, well}) fs::create_directories(root + "/.removed_shop_data_1");
+  DiskDirectories two({sick, well, directory + "/unused"}, [](const auto&) { return false; }, {"", {}});
+  Informer no_claims{client, kPersistentVolumeClaim}, no_volumes{client, kPersistentVolume}, no_classes{client, kStorageClass};
+  std::map<std::string, std::vector<std::function<void(std::stop_token)>>> tasks;  // by owner
+  std::set<std::string> silent_roots = {sick + "/"};
+  Provisioner other{"pi",
+                    {.client = client,
+                     .claims = no_claims,
+                     .volumes = no_volumes,
+                     .classes = no_classes,
+                     .events = EventRecorder(events, "kubelet"),
+                     .directories = two,
+                     .enqueue = [](const Key&) {},
+                     .delete_in_background = [&](auto task, const auto& owner) { tasks[owner].push_back(std::move(task)); },
+                     .copy_in_background = [](const auto&, const auto&) {},
+                     .answers = [&](const std::string& place) { return !silent_roots.contains(place); },
+                     .in_use = [](const Key&) { return false; },
+                     .in_use_yet = [](const Key&) { return false; },
+                     .clock = clock}};
+  other.start();
+  ASSERT_EQ(tasks.size(), 2u) << "each disk has an owner of its own, and the one that is not used has none";
+  auto of_sick = tasks.extract(two.disk_of(sick)), of_well = tasks.extract(two.disk_of(well));
+  ASSERT_TRUE(of_sick && of_well);
+  for (const auto& task : of_well.mapped()) task({});
+  EXPECT_TRUE(fs::is_empty(well)) << "while the other hangs";
+  EXPECT_FALSE(fs::is_empty(sick));
+  for (const auto& task : of_sick.mapped()) task({});
+  EXPECT_TRUE(fs::is_empty(sick));
+  silent_roots.clear();
+  for (const std::string& root : {sick, well}) std::ofstream(root + "/.coracle");
+  other.start();
+  EXPECT_TRUE(tasks.empty()) << "nothing is left, so no thread is needed";
+  EXPECT_FALSE(fs::exists(directory + "/unused"));
+}
+
+TEST_F(ProvisionerTest, copies_wait_for_those_of_the_same_disks_alone) {
+  put_source();
+  put_claim(from("old"));
+  const std::string disk = directories.disk_of(directory + "/volumes");
+  EXPECT_EQ(copy_owners, std::vector{disk + " to " + disk});
 }
 
 TEST_F(ProvisionerTest, a_claim_whose_disk_is_away_is_not_expanded_and_says_so) {
