@@ -341,18 +341,20 @@ void PodSync::apply_probe_results() {
     ProbeVerdict verdict = seams_.probes.verdict(uid_, container->id());
     container->started = verdict.startup_passed;
     container->ready = verdict.startup_passed && verdict.ready;
-    if (verdict.failed && container->ailment == Ailment::none) {
+    // Of a refused pod, what is ended would not be started again: a container that is not well is better than none.
+    if (verdict.failed && container->ailment == Ailment::none && !desired_.refused) {
       container->ailment = *verdict.failed == ProbeKind::startup ? Ailment::startup_probe : Ailment::liveness_probe;
       container->ailment_text = verdict.text;
     }
   }
 }
 
-// Admits a pod that is new on this node; running pods are not checked again.
+// Admits a pod that is new on this node; running pods are not checked again, nor is one that an earlier version started.
 void PodSync::admit() {
   if (desired_.admitted) return;
   ObjectPtr known = api();
-  bool known_before = record_.sandbox != SandboxFact::absent || (known && !view::Pod(*known).status().start_time().empty());
+  bool known_before =
+      record_.sandbox != SandboxFact::absent || desired_.refused || (known && !view::Pod(*known).status().start_time().empty());
   if (record_.verdict == Verdict::none && !deleting() && !known_before) {
     ObjectPtr node = seams_.node ? seams_.node() : nullptr;
     auto refusal =

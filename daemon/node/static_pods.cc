@@ -145,7 +145,7 @@ Result<void> complete_static_pod(json::value& pod) {
 }  // namespace
 
 Result<StaticPod> static_pod(std::string_view text, const std::string& file, const std::string& node_name,
-                             const std::function<bool(const std::string& uid)>& runs) {
+                             const std::function<bool(const std::string& uid)>& is_here) {
   std::vector<std::string> duplicates;  // of duplicate keys the last one counts, as for the kubelet
   auto documents = TRY(parse_yaml_with_floats(text, &duplicates).wrap(file));
   if (!duplicates.empty())
@@ -175,12 +175,13 @@ Result<StaticPod> static_pod(std::string_view text, const std::string& file, con
   annotations[kSourceAnnotation] = "file";
   json::value complete = pod;
   auto checked = complete_static_pod(complete).wrap(file);
-  if (!checked && !(runs && runs(hash))) return checked.take_error();
+  if (!checked && !(is_here && is_here(hash))) return checked.take_error();
   StaticPod made;
   made.object = TRY(Object::make(kPod, checked ? complete : pod));
   if (!checked)
     made.refused = std::make_shared<const std::string>(
-        checked.error().text() + "; the pod runs already and goes on, but none of its containers is started again");
+        checked.error().text() +
+        "; the pod was started before: what runs goes on, and its volumes stay, but none of its containers is started again");
   return made;
 }
 
@@ -210,9 +211,10 @@ StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods
   else log_warning("node", watch.error().text());
 }
 
-bool StaticPods::has(const std::string& uid) const {
+// Its directory is removed last, and before the table forgets the pod.
+bool StaticPods::is_here(const std::string& uid) const {
   auto known = table_.get(uid);
-  return known && !known->gone;
+  return known ? !known->gone : sys::exists(config_.state_dir + "/" + uid);
 }
 
 StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
@@ -225,8 +227,8 @@ StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
     }
     std::string path = config_.manifests_dir + "/" + name;
     auto text = sys::read_file(path, kManifestMax);
-    auto runs = [this](const std::string& uid) { return has(uid); };
-    auto pod = text ? static_pod(*text, path, config_.node_name, runs) : Result<StaticPod>(text.take_error());
+    auto here = [this](const std::string& uid) { return is_here(uid); };
+    auto pod = text ? static_pod(*text, path, config_.node_name, here) : Result<StaticPod>(text.take_error());
     if (pod) {
       if (pod->refused) remarks[name] = *pod->refused;
       now[name] = *std::move(pod);
@@ -243,10 +245,10 @@ StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
 std::map<Key, std::string> StaticPods::choose(Remarks& remarks) const {
   std::map<Key, std::string> chosen;
   for (const auto& [file, pod] : by_file_) {
-    auto runs = [&](const std::string& other) {  // after a restart of the daemon, only the table has that information
+    auto runs = [&](const std::string& other) {  // after a restart of the daemon, the table and the disk know it
       auto before = runs_.find(pod.object->key());
       if (before != runs_.end()) return before->second == other;
-      return has(by_file_.at(other).object->uid());
+      return is_here(by_file_.at(other).object->uid());
     };
     auto [there, first] = chosen.try_emplace(pod.object->key(), file);
     if (first) continue;

@@ -36,11 +36,12 @@ struct StaticPod {
 
 // The pod of one manifest as it runs on this node: its name is "<name>-<node>", its uid a hash of its content. It is decoded,
 // completed with defaults and validated as the body of a request is, and may not refer to objects of the API. A pod that fails
-// these checks but `runs`, because an earlier version of this daemon started it, is returned as it was decoded, and as refused.
+// these checks but `is_here`, because an earlier version of this daemon started it, is returned as it was decoded, and as
+// refused: what runs of it goes on, and its volumes stay.
 // Unknown fields are logged and dropped. Errors: invalid or bad_request, with the file name and the field. Source: kubelet,
 // pkg/kubelet/config/common.go.
 Result<StaticPod> static_pod(std::string_view text, const std::string& file, const std::string& node_name,
-                             const std::function<bool(const std::string& uid)>& runs = {});
+                             const std::function<bool(const std::string& uid)>& is_here = {});
 // The mirror pod for the API.
 json::value mirror_of(const Object& pod, std::string_view node_uid);
 
@@ -63,7 +64,8 @@ class StaticPods {
  private:
   using ByFile = std::map<std::string, StaticPod>;
   using Remarks = std::map<std::string, std::string>;  // by file: why its pod does not run
-  bool has(const std::string& uid) const;              // the table, and the pod is not to end
+  // It runs or waits, or it ended with the machine and left its volumes; and it is not to end.
+  bool is_here(const std::string& uid) const;
   ByFile read_files(Remarks& remarks) const;
   std::map<Key, std::string> choose(Remarks& remarks) const;
   void log_new(Remarks remarks);

@@ -384,6 +384,52 @@ TEST_F(AdoptedPodsTest, a_pod_that_the_api_would_refuse_goes_on_without_starts) 
                                  "spec.securityContext.runAsUser: Invalid value: 4294967296");
 }
 
+TEST_F(AdoptedPodsTest, a_refused_pod_keeps_its_volumes_through_an_orderly_reboot) {
+  const std::string text = manifest_of("securityContext: {runAsUser: 4294967296}, volumes: [{name: e, emptyDir: {}}]");
+  write(text);
+  start(refused_uid(text));
+  boot();
+  agent_->end_pods({std::chrono::seconds(50), std::chrono::seconds(10)});
+  settle();
+  ASSERT_TRUE(runtime_.sandboxes()->empty());
+  for (int boots = 0; boots < 2; ++boots) {
+    boot();
+    agent_->read_manifests();  // as when another file changes
+    advance(std::chrono::seconds(600));
+    EXPECT_EQ(state("a", kName), "Waiting CreateContainerConfigError");
+    EXPECT_TRUE(std::filesystem::exists(data()));
+  }
+  EXPECT_EQ(starts(), 1u) << "only that of the earlier version";
+  EXPECT_TRUE(runtime_.sandboxes()->empty());
+  std::filesystem::remove(config_.manifests_dir + "/db.yaml");
+  agent_->read_manifests();
+  settle();
+  EXPECT_FALSE(std::filesystem::exists(config_.state_dir + "/" + uid_));
+  write(text);
+  agent_->read_manifests();
+  settle();
+  EXPECT_FALSE(client_.find(kPod, {"default", kName})) << "it is gone for good";
+}
+
+TEST_F(AdoptedPodsTest, a_probe_does_not_end_what_would_not_be_started_again) {
+  const std::string text =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {securityContext: {runAsUser: 4294967296}, containers: [{name: a, "
+      "image: \"web:1\", livenessProbe: {exec: {command: [x]}, failureThreshold: 1}, readinessProbe: {exec: {command: [x]}}}]}\n";
+  runtime_.on_exec([](const auto&, const auto&, const runtime::ExecSpec&) { return runtime::FakeRuntime::ExecAnswer{1, "no"}; });
+  write(text);
+  start(refused_uid(text));
+  boot();
+  for (int i = 0; i < 60; ++i) {
+    advance(std::chrono::seconds(1));
+    while (agent_->probes().run_one()) settle();
+  }
+  EXPECT_TRUE(events_.has("W Unhealthy Liveness probe failed: no"));
+  EXPECT_EQ(state("a", kName), "Running");
+  EXPECT_EQ(condition("Ready", kName), "False");
+  EXPECT_TRUE(runtime_calls("signal_container").empty());
+  EXPECT_EQ(restarts("a", kName), 0);
+}
+
 TEST_F(AdoptedPodsTest, a_pod_of_a_changed_file_waits_for_the_end_of_the_one_before) {
   runtime_.script("a", {.ignores_signals = true});
   start("0123456789abcdef0123456789abcdef");  // of what the file had
