@@ -16,6 +16,10 @@ namespace {
 constexpr int kWindow = -12, kMemory = 5;
 
 constexpr std::string_view kSample =
+    "persistentvolume-controllerPersistentVolumeClaim\"reason\":\"FailedBinding\",\"ExternalProvisioning\""
+    "WaitForFirstConsumer\",\"message\":\"waiting for first consumer to be created before binding\""
+    "\"reason\":\"WaitForPodScheduled\",\"message\":\"waiting for pod  to be scheduled\""
+    "\"reason\":\"ProvisioningSucceeded\",\"message\":\"Successfully provisioned volume pvc-\""
     "Liveness probe failed: Readiness probe failed: Startup probe failed: Back-off restarting failed container "
     "Error: ImagePullBackOffError: ErrImagePullBack-off pulling image \"Failed to pull image \"FailedFailedMountFailedScheduling"
     "0/1 nodes are available: persistentvolumeclaim \" not foundScaled up replica set  from 0 to 1Created pod: Deleted pod: "

@@ -49,5 +49,33 @@ TEST(PackedText, an_event_takes_a_third_of_its_length) {
   EXPECT_EQ(unpack_text(shorter, event.size(), names), event);
 }
 
+// Each claim has two or three of them for an hour.
+TEST(PackedText, an_event_of_a_claim_takes_a_fifth_of_its_length) {
+  struct Row {
+    const char *reason, *message, *component, *host;
+  };
+  for (const Row& row :
+       {Row{"WaitForFirstConsumer", "waiting for first consumer to be created before binding", "persistentvolume-controller", ""},
+        Row{"WaitForPodScheduled", "waiting for pod db-0 to be scheduled", "persistentvolume-controller", ""},
+        Row{"ProvisioningSucceeded", "Successfully provisioned volume pvc-0a9b8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d", "kubelet",
+            "till-3"}}) {
+    const std::string name = "data-db-0.187c3f4e8a0b1c2d", uid = "3f2a1b0c-9d8e-4f7a-8b6c-5d4e3f2a1b0c",
+                      component = row.component, host = row.host;
+    const std::string event =
+        R"({"apiVersion":"v1","kind":"Event","metadata":{"name":")" + name + R"(","namespace":"shop","uid":")" + uid +
+        R"(","resourceVersion":"184213","creationTimestamp":"2026-03-04T10:11:12Z"},"involvedObject":{"kind":)"
+        R"("PersistentVolumeClaim","namespace":"shop","name":"data-db-0","uid":"0a9b8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d",)"
+        R"("apiVersion":"v1","resourceVersion":"184201"},"reason":")" +
+        row.reason + R"(","message":")" + row.message + R"(","source":{"component":")" + component + "\"" +
+        (host.empty() ? "" : R"(,"host":")" + host + "\"") +
+        R"(},"firstTimestamp":"2026-03-04T10:11:12Z","lastTimestamp":"2026-03-04T10:11:12Z","count":1,"type":"Normal",)"
+        R"("eventTime":null,"reportingComponent":")" +
+        component + R"(","reportingInstance":")" + host + "\"}";
+    const std::string names = "shop" + name + uid, packed = pack_text(event, names);
+    EXPECT_LT(packed.size(), event.size() / 5) << row.reason << ": " << packed.size() << " of " << event.size();
+    EXPECT_EQ(unpack_text(packed, event.size(), names), event);
+  }
+}
+
 }  // namespace
 }  // namespace coracle
