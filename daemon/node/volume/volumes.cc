@@ -14,6 +14,7 @@
 #include "daemon/node/id_ranges.h"
 #include "daemon/node/images.h"
 #include "daemon/node/resources.h"
+#include "daemon/placement/placement.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -447,13 +448,24 @@ bool is_for_one_pod(const PodVolume& source) {
 constexpr std::string_view kSetUp = "SetUp failed";
 constexpr std::string_view kBegin = "NewMounter initialization failed";
 constexpr std::string_view kOptions = "MountOptionSupport check failed";
+constexpr std::string_view kAffinity = "NodeAffinity check failed";
 
 // What did not work, and with what: a claim's volume has the name of its PersistentVolume here. Source: kubelet's operation
 // generator (texts).
 std::string about(std::string_view what, const PodVolume& source) {
-  if (is_block(*source.spec)) what = "SetUpDevice failed";
+  if (is_block(*source.spec) && what != kAffinity) what = "SetUpDevice failed";
   return (is_block(*source.spec) ? "MapVolume." : "MountVolume.") + std::string(what) + " for volume " +
          quoted(source.backing.volume ? source.backing.volume->name() : source.name) + " ";
+}
+
+// A pod that names its node is asked by no scheduler: at a local volume's path there may be another volume on this node. Source:
+// kubelet, checkNodeAffinity.
+bool is_on(const Object& node, const PodVolume& source) {
+  view::VolumeNodeAffinity affinity = of_claim(*source.spec).node_affinity();
+  if (!affinity.has_required()) return true;
+  auto terms = affinity.required().node_selector_terms();
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](view::NodeSelectorTerm term) { return placement::node_matches(term, node); });
 }
 
 // Why the node does not support the volume, with kubelet's text if there is one.
@@ -699,6 +711,10 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
       continue;
     }
     const bool needed = there.contain(source->name);
+    if (begins && lookup.node && !is_on(*lookup.node, *source)) {
+      failures.add(*source, Error(Code::conflict, about(kAffinity, *source) + ": no matching NodeSelectorTerms"));
+      continue;
+    }
     if (needed && is_for_one_pod(*source) && take_alone_ && !take_alone_(uid, source->backing.claim->key())) {
       failures.add(*source, Error(Code::conflict, about(kSetUp, *source) +
                                                       ": volume uses the ReadWriteOncePod access mode and is already in use by "

@@ -272,6 +272,42 @@ TEST_F(ClaimsTest, one_that_is_another_claims_is_not_mounted) {
   EXPECT_EQ(state(), "Waiting ContainerCreating");
 }
 
+TEST_F(ClaimsTest, one_of_another_node_is_not_mounted) {
+  std::filesystem::create_directories(directory_ + "/disk");
+  boot();
+  auto volume_on = [&](const std::string& node) {
+    return MUST(
+        Object::make(kPersistentVolume, *parse_json(R"({"metadata":{"name":"disk"},"spec":{"capacity":{"storage":"1Gi"},
+      "accessModes":["ReadWriteOnce"],"claimRef":{"namespace":"default","name":"data","uid":"uid-data"},"local":{"path":")" +
+                                                    directory_ + R"(/disk"},"nodeAffinity":{"required":{"nodeSelectorTerms":[
+      {"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":[")" +
+                                                    node + R"("]}]}]}}},"status":{"phase":"Bound"}})")));
+  };
+  put_claim("disk", kBound);
+  ObjectPtr volume;
+  Lookup lookup;
+  lookup.storage = {[&](const Key& key) { return client_.find(kPersistentVolumeClaim, key); },
+                    [&](std::string_view) { return volume; }};
+  lookup.node =
+      MUST(Object::make(kNode, *parse_json(R"({"metadata":{"name":"node-1","labels":{"kubernetes.io/hostname":"node-1"}}})")));
+  Volumes volumes(config_, clock_, runtime_.images(), nfs_, places_, {}, walks_.executor());
+  const json::value pod = *parse_json("{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"uid\":\"u-1\"},\"spec\":{" +
+                                      pod_with(kClaimed) + "}}");
+  PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
+  auto failures_if = [&](bool begins) { return volumes.prepare(pod, paths, lookup, {}, begins).failures; };
+  volume = volume_on("node-1");
+  EXPECT_TRUE(failures_if(true).empty());
+  volume = volume_on("node-2");
+  const auto failures = failures_if(true);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_STREQ(failures[0].reason, "FailedMount");
+  EXPECT_EQ(failures[0].text,
+            "MountVolume.NodeAffinity check failed for volume \"disk\" : no matching NodeSelectorTerms (PVC default/data)");
+  EXPECT_TRUE(failures_if(false).empty()) << "what a running pod has, it keeps";
+  lookup.node = nullptr;
+  EXPECT_TRUE(failures_if(true).empty()) << "the node does not know itself yet";
+}
+
 TEST_F(ClaimsTest, what_a_kind_cannot_do_is_named) {
   boot();
   put_claim("disk", kBound);
