@@ -66,9 +66,10 @@ ObjectPtr find_best(const std::vector<ObjectPtr>& volumes, const Object& claim, 
     bool reserved = is_reserved_for(*volume, claim);
     bool free = !view.spec().has_claim_ref() && view.status().phase() == "Available";
     if (volume->deleting() || !(reserved || (free && !reserved_only))) continue;
-    if (!shortcoming(*volume, claim).empty() || !suits(*volume)) continue;
-    if (reserved) return volume;  // the class is not compared, because an administrator has reserved it
-    if (class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
+    if (!shortcoming(*volume, claim).empty()) continue;
+    // The class is not compared, because an administrator has reserved it. Nor is there another one for the claim.
+    if (reserved) return suits(*volume) ? volume : nullptr;
+    if (!suits(*volume) || class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
     if (!best || better(*volume, *best)) best = volume;
   }
   return best;

@@ -47,7 +47,8 @@ bool is_reserved_for(const Object& volume, const Object& claim);
 std::string mismatch(const Object& volume, const Object& claim);
 
 // Returns the volume that is reserved for the claim, else the smallest Available one that matches; null if there is none.
-// `reserved_only`: considers only reserved volumes. `filter`: considers only volumes that it accepts.
+// `reserved_only`: considers only reserved volumes. `filter`: null if it does not accept the reserved one; of the others it
+// considers only those that it accepts.
 using VolumeFilter = std::function<bool(const Object& volume)>;
 ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only,
                                const VolumeFilter& filter);

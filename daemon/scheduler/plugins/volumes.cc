@@ -227,6 +227,9 @@ class VolumeBinding : public Plugin {
     std::string unbound;  // names of claims
     for (const std::string& name : cycle.info->claims) {
       ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
+      if (!claim && is_own(*cycle.info, name))  // as a rule at once after the pod was created
+        return refuse(why, "waiting for ephemeral volume controller to create the persistentvolumeclaim \"" + name + "\"",
+                      "the claim " + name);
       if (!claim) return refuse(why, "persistentvolumeclaim \"" + name + "\" not found", "the claim " + name);
       if (is_of_another(*cycle.info, *claim))
         return refuse(why,
@@ -269,7 +272,7 @@ class VolumeBinding : public Plugin {
                 "volume " + state.lost.front());
     for (const ObjectPtr& volume : state.bound)
       if (!node_has_volume(*volume, node))
-        return no("node(s) had volume node affinity conflict", "volume " + volume->name() + " is elsewhere",
+        return no("node(s) didn't match PersistentVolume's node affinity", "volume " + volume->name() + " is elsewhere",
                   "a node that has volume " + volume->name());
     if (state.waiting.empty() || plan(cycle, state, node)) return Answer::success;
     return no("node(s) didn't find available persistent volumes to bind", "claim " + state.waiting.front()->name(),
@@ -304,9 +307,13 @@ class VolumeBinding : public Plugin {
   }
 
  private:
+  // The claim of an ephemeral volume.
+  static bool is_own(const PodInfo& pod, std::string_view claim) {
+    return std::ranges::find(pod.own_claims, claim) != pod.own_claims.end();
+  }
   // Whether a claim with the name of the pod's ephemeral volume belongs to another owner.
   static bool is_of_another(const PodInfo& pod, const Object& claim) {
-    if (std::ranges::find(pod.own_claims, claim.name()) == pod.own_claims.end()) return false;
+    if (!is_own(pod, claim.name())) return false;
     auto owner = claim.controller();
     return !owner || owner->uid != pod.uid;
   }
@@ -364,7 +371,7 @@ class VolumeBinding : public Plugin {
     auto terms = view::StorageClass(*storage).allowed_topologies();
     return terms.empty() || std::any_of(terms.begin(), terms.end(), [&](view::TopologySelectorTerm term) {
              auto all = term.match_label_expressions();
-             return std::all_of(all.begin(), all.end(), matches);
+             return !all.empty() && std::all_of(all.begin(), all.end(), matches);  // an empty term matches no node
            });
   }
 };

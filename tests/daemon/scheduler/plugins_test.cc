@@ -64,15 +64,48 @@ TEST_F(Volumes, bound_volumes_have_a_place) {
   volume("v", on("n1"));
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");
   volume("v", on("n2"));
-  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) had volume node affinity conflict");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) didn't match PersistentVolume's node affinity");
   volume("v", "{}", R"({"topology.kubernetes.io/zone":"z2__z3"})");
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) had no available volume zone");
   volume("v", "{}", R"({"topology.kubernetes.io/zone":"z2__z1"})");
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");
 }
 
+TEST_F(Volumes, what_is_kept_for_a_claim_elsewhere_lets_it_have_no_other) {
+  put(kStorageClass,
+      R"({"metadata":{"name":"by-hand"},"provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
+  const std::string offer = R"("storageClassName":"by-hand","capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"])";
+  claim("c", R"({"storageClassName":"by-hand","resources":{"requests":{"storage":"1Gi"}},"accessModes":["ReadWriteOnce"]})");
+  volume("any", "{" + offer + "}");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");
+  volume("kept", "{" + offer +
+                     R"(,"claimRef":{"namespace":"default","name":"c"},"nodeAffinity":{"required":{"nodeSelectorTerms":[
+    {"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["n2"]}]}]}}})");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) didn't find available persistent volumes to bind");
+}
+
+TEST_F(Volumes, a_class_may_be_of_some_nodes_alone) {
+  claim("c", R"({"storageClassName":"zoned"})");
+  auto zoned = [&](const std::string& topologies) {
+    put(kStorageClass,
+        R"({"metadata":{"name":"zoned"},"provisioner":"example.com/disk","volumeBindingMode":"WaitForFirstConsumer",)" +
+            std::string(R"("allowedTopologies":)") + topologies + "}");
+    return fixture.reason(pod("p", with_claim("c")));
+  };
+  const std::string none = "node(s) didn't find available persistent volumes to bind";
+  auto in = [](const char* zone) {
+    return std::string(R"({"matchLabelExpressions":[{"key":"topology.kubernetes.io/zone","values":[")") + zone + R"("]}]})";
+  };
+  EXPECT_EQ(zoned("[]"), "");
+  EXPECT_EQ(zoned("[" + in("z1") + "]"), "");
+  EXPECT_EQ(zoned("[" + in("z2") + "]"), none);
+  EXPECT_EQ(zoned("[" + in("z2") + "," + in("z1") + "]"), "");
+  EXPECT_EQ(zoned("[{}]"), none) << "an empty term matches no node";
+}
+
 TEST_F(Volumes, a_claim_where_one_of_the_pods_own_is_to_be_is_not_its) {
   const std::string own = R"({"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]})";
+  EXPECT_EQ(fixture.reason(pod("p", own)), "waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-v\"");
   claim("p-v", R"({"volumeName":"v"})", "Bound");
   EXPECT_EQ(fixture.reason(pod("p", own)), "PVC default/p-v was not created for pod default/p (pod is not owner)");
   put(kPersistentVolumeClaim,

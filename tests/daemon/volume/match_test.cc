@@ -65,6 +65,9 @@ TEST(Match, prefers_what_is_kept_and_then_what_is_small) {
   EXPECT_EQ(named(find_matching_volume({big, fits, kept}, *claim, true)), "kept");
   EXPECT_EQ(named(find_matching_volume({big, fits}, *claim, false, [](const Object& one) { return one.name() == "big"; })),
             "big");
+  EXPECT_EQ(named(find_matching_volume({big, kept, fits}, *claim, false, [](const Object& one) { return one.name() != "kept"; })),
+            "none")
+      << "what is kept for the claim is elsewhere";
 }
 
 TEST(Match, leaves_to_others_what_many_may_share) {
