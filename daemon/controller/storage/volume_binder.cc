@@ -140,7 +140,8 @@ class VolumeBinder : public Controller {
       if (!plan.node.empty()) make(patch, "metadata.annotations").as_object()[volume::kSelectedNode] = plan.node;
       TRY(note_claim(key, client_.patch(kPersistentVolumeClaim, key, PatchType::merge, patch)));
     } else if (!plan.phase.empty()) {
-      TRY(show_phase(own_claims_, key, *claim, plan.phase, ""));
+      ObjectPtr written = TRY(update_status(client_, *claim, unbound_status(*claim, plan.phase)));
+      if (written) own_claims_.wrote(key, written->revision());
     }
     return outcome;
   }
@@ -167,7 +168,7 @@ class VolumeBinder : public Controller {
       volume = TRY(client_.update(kPersistentVolume, *body).wrap("bind volume " + volume->name()));
       own_volumes_.wrote(key, volume->revision());
     }
-    TRY(show_phase(own_volumes_, key, *volume, "Bound", ""));
+    TRY(show_phase(key, *volume, "Bound", ""));
     if (auto body = with_volume(*claim, *volume)) {
       claim = TRY(client_.update(kPersistentVolumeClaim, *body).wrap("bind claim " + key.text()));
       own_claims_.wrote(key, claim->revision());
@@ -197,8 +198,21 @@ class VolumeBinder : public Controller {
       volume = TRY(client_.update(kPersistentVolume, without_claim(*volume)).wrap("release volume " + volume->name()));
       own_volumes_.wrote(key, volume->revision());
     }
-    if (!plan.phase.empty()) TRY(show_phase(own_volumes_, key, *volume, plan.phase, plan.message));
+    if (!plan.phase.empty()) TRY(show_phase(key, *volume, plan.phase, plan.message));
     return outcome;
+  }
+
+  // The message is written only together with a new phase: otherwise another client may have written a more specific one.
+  Result<void> show_phase(const Key& key, const Object& volume, std::string_view phase, const std::string& message) {
+    view::PersistentVolumeStatus before = view::PersistentVolume(volume).status();
+    if (before.phase() == phase) return {};
+    json::object status = before.members();
+    status["phase"] = phase;
+    if (message.empty()) status.erase("message");
+    else status["message"] = message;
+    ObjectPtr written = TRY(update_status(client_, volume, std::move(status)));
+    if (written) own_volumes_.wrote(key, written->revision());
+    return {};
   }
 
   // A claim that the cache lacks is read from the store, because the data of a Released volume may be deleted.
@@ -214,20 +228,6 @@ class VolumeBinder : public Controller {
   }
 
   // ---- both ----
-
-  // The message is written only together with a new phase: otherwise another client may have written a more specific one.
-  Result<void> show_phase(OwnWrites& own, const Key& key, const Object& object, std::string_view phase,
-                          const std::string& message) {
-    view::PersistentVolumeStatus before = view::PersistentVolume(object).status();  // a claim has its phase in the same place
-    if (before.phase() == phase) return {};
-    json::object status = before.members();
-    status["phase"] = phase;
-    if (message.empty()) status.erase("message");
-    else status["message"] = message;
-    ObjectPtr written = TRY(update_status(client_, object, std::move(status)));
-    if (written) own.wrote(key, written->revision());
-    return {};
-  }
 
   // Records the event once, and again before it expires. Returns the time until then.
   std::optional<std::chrono::nanoseconds> tell(const Object& about, const VolumeEvent& event) {

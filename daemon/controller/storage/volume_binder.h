@@ -56,6 +56,8 @@ std::optional<json::value> with_claim(const Object& volume, const Object& claim)
 std::optional<json::value> with_volume(const Object& claim, const Object& volume);
 // The volume without claimRef when the controller set it; else, because a person reserved the volume, without claimRef's uid.
 json::value without_claim(const Object& volume);
+// The status of a claim in a phase in which it has no volume.
+json::value unbound_status(const Object& claim, std::string_view phase);
 // The status of a claim that is bound to the volume.
 json::value bound_status(const Object& claim, const Object& volume);
 

@@ -204,6 +204,13 @@ json::value without_claim(const Object& volume) {
   return body;
 }
 
+json::value unbound_status(const Object& claim, std::string_view phase) {
+  json::object out = view::PersistentVolumeClaim(claim).status().members();
+  out["phase"] = phase;
+  out.erase("accessModes"), out.erase("capacity");  // those of the volume that it had
+  return out;
+}
+
 json::value bound_status(const Object& claim, const Object& volume) {
   view::PersistentVolumeClaim view(claim);
   view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();

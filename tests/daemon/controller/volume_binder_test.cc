@@ -308,9 +308,12 @@ TEST_F(VolumeBinderTest, a_claim_that_lost_its_volume_says_so) {
   settle();
   EXPECT_EQ(claim("data"), "Lost only");
   EXPECT_TRUE(events.has("ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"));
+  auto status = [&] { return to_text(*find(client.find(kPersistentVolumeClaim, {"default", "data"})->json(), "status")); };
+  EXPECT_EQ(status(), R"({"phase":"Lost"})") << "it has neither a size nor access modes";
   put_volume("only", "1Gi");
   settle();
   EXPECT_EQ(claim("data"), "Bound only");
+  EXPECT_NE(status().find(R"("capacity":{"storage":"1Gi"})"), std::string::npos) << status();
 }
 
 TEST_F(VolumeBinderTest, a_volume_is_unbind_when_its_claim_has_another) {
