@@ -153,7 +153,7 @@ void Provisioner::on_claim(const Informer::Change& change) const {
 }
 
 void Provisioner::on_volume(const Informer::Change& change) const {
-  if (!is_ours(change.any())) return;
+  if (!is_served(change.any())) return;
   if (change.after) return seams_.enqueue(key_of_volume(change.after->name()));
   view::ObjectReference claim = view::PersistentVolume(*change.before).spec().claim_ref();  // the claim may need another volume
   seams_.enqueue(key_of_claim({std::string(claim.namespace_()), std::string(claim.name())}));
@@ -167,8 +167,18 @@ void Provisioner::on_class(const Informer::Change& change) const {
 
 bool Provisioner::is_key(const Key& key) { return key.ns.starts_with(kClaimKey) || key.ns == kVolumeKey; }
 
-bool Provisioner::is_ours(const Object& volume) const {
+// Also those that k3s made on this node before: they are hostPath volumes in a directory of its own.
+bool Provisioner::is_served(const Object& volume) const {
   return is_local_provisioner(volume.annotation(kProvisionedBy)) && is_on(volume, node_name_);
+}
+
+bool Provisioner::is_ours(const Object& volume) const {
+  return is_served(volume) && view::PersistentVolume(volume).spec().has_local();
+}
+
+bool Provisioner::is_in_root(const Object& volume) const {
+  const std::string place = place_of(volume);
+  return std::ranges::find(seams_.directories.roots(), place.substr(0, place.rfind('/'))) != seams_.directories.roots().end();
 }
 
 bool Provisioner::may_provision(const Object& claim) const {
@@ -196,7 +206,7 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   std::string named(view::PersistentVolumeClaim(*claim).spec().volume_name());
   if (is_bound(*claim)) {
     ObjectPtr volume = seams_.volumes.get({"", named});
-    if (volume && is_ours(*volume)) TRY(expand(*claim, *volume));
+    if (volume && is_served(*volume)) TRY(expand(*claim, *volume));
     return Outcome{};
   }
   if (claim->annotation(kSelectedNode) != node_name_) return Outcome{};
@@ -319,15 +329,14 @@ void Provisioner::copy(const Object& claim, const Object& source, std::shared_pt
   seams_.copy_in_background(std::move(task), owner);
 }
 
-Result<void> Provisioner::publish(const Object& volume) {
-  return seams_.directories.publish(std::string(view::PersistentVolume(volume).spec().local().path()));
-}
+Result<void> Provisioner::publish(const Object& volume) { return seams_.directories.publish(place_of(volume)); }
 
 Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
   Quantity wanted = request_of(claim);
-  std::string path(view::PersistentVolume(volume).spec().local().path());
+  const std::string path = place_of(volume);
   if (capacity_of(volume) < wanted) {
-    auto sized = seams_.directories.set_size(path, wanted.bytes());
+    // Nothing holds a directory of k3s to a size.
+    auto sized = is_ours(volume) ? seams_.directories.set_size(path, wanted.bytes()) : Directories::Made{path, ""};
     if (!sized)
       seams_.events.warning(claim, "VolumeResizeFailed",
                             "resize volume " + quoted(volume.name()) + " by resizer " +
@@ -350,14 +359,22 @@ Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
 
 Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
   ObjectPtr volume = seams_.volumes.get({"", name});
-  if (!volume || !is_ours(*volume)) return Outcome{};
-  auto published = publish(*volume);
+  if (!volume || !is_served(*volume)) return Outcome{};
+  const bool is_known = is_in_root(*volume);
+  auto published = is_known ? publish(*volume) : Result<void>();
   if (!published && published.error().code() == Code::unavailable) return wait_for_disk(*volume, published.error());
   TRY(std::move(published));
   view::PersistentVolume view(*volume);
   if (!is_over(*volume)) return Outcome{};
   bool deletes = view.spec().persistent_volume_reclaim_policy() == "Delete";
   if (!deletes && !volume->deleting()) return Outcome{};
+  if (deletes && !is_known) {
+    seams_.events.warning(*volume, "VolumeFailedDelete",
+                          place_of(*volume) +
+                              " is in none of the directories for volumes: delete what it holds by hand, then set "
+                              "the volume's reclaim policy to Retain and delete the volume");
+    return Outcome{};  // only a change of the volume changes that
+  }
   auto others = deletes ? others_at_place_of(*volume) : Result<std::string>("");
   if (!others || !others->empty()) {
     seams_.events.warning(*volume, "VolumeFailedDelete",

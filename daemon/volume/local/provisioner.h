@@ -71,10 +71,12 @@ class Provisioner {
   void start();
   void clear();  // deletes the content of removed volumes, in the background
   Result<Outcome> reconcile(const Key& key);
-  bool is_ours(const Object& volume) const;       // created by this node's provisioner
+  bool is_ours(const Object& volume) const;       // created by this node's provisioner: a local volume
   bool may_provision(const Object& claim) const;  // it names no volume, and its class has a provisioner of this daemon
 
  private:
+  bool is_served(const Object& volume) const;
+  bool is_in_root(const Object& volume) const;
   Result<Outcome> reconcile_claim(const Key& key);
   Result<Outcome> reconcile_volume(const std::string& name);
   Result<Outcome> reconcile_clearing();

@@ -383,6 +383,39 @@ TEST_F(ProvisionerTest, volumes_of_other_nodes_do_not_keep_one_of_this) {
   }
 }
 
+TEST_F(ProvisionerTest, what_k3s_made_grows_and_is_not_deleted) {
+  const std::string place = directory + "/k3s/pvc-k3s_shop_old";
+  fs::create_directories(place);
+  client.put(kPersistentVolume,
+             R"({"metadata":{"name":"pvc-k3s","annotations":{"pv.kubernetes.io/provisioned-by":
+    "rancher.io/local-path"}},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"persistentVolumeReclaimPolicy":
+    "Delete","storageClassName":"local-path","claimRef":{"namespace":"shop","name":"old","uid":"uid-old"},"hostPath":{"path":")" +
+                 place +
+                 R"(","type":"DirectoryOrCreate"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
+    {"key":"kubernetes.io/hostname","operator":"In","values":["pi"]}]}]}}},"status":{"phase":"Bound"}})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"old","namespace":"shop","uid":"uid-old","annotations":{
+    "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"local-path","resources":{
+    "requests":{"storage":"2Gi"}},"volumeName":"pvc-k3s"},"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
+  pass(10);
+  auto found = [&] { return client.find(kPersistentVolume, {"", "pvc-k3s"}); };
+  EXPECT_EQ(capacity_of(*found()).text(), "2Gi");
+  EXPECT_EQ(get_string(client.find(kPersistentVolumeClaim, {"shop", "old"})->json(), "status.capacity.storage"), "2Gi");
+  client.erase(kPersistentVolumeClaim, {"shop", "old"});
+  client.set_status(kPersistentVolume, {"", "pvc-k3s"}, R"({"phase":"Released"})");
+  pass(600);
+  ASSERT_TRUE(found()) << "it is the only one that says where the data is";
+  EXPECT_TRUE(fs::exists(place));
+  const std::string why = "VolumeFailedDelete: " + place + " is in none of the directories for volumes";
+  EXPECT_EQ(std::ranges::count_if(events.all, [&](const std::string& each) { return each.starts_with(why); }), 1);
+  MUST(client.patch(kPersistentVolume, {"", "pvc-k3s"}, PatchType::merge,
+                    {{"spec", {{"persistentVolumeReclaimPolicy", "Retain"}}},
+                     {"metadata", {{"finalizers", json::array{"external-provisioner.volume.kubernetes.io/finalizer"}}}}}));
+  MUST(client.remove(kPersistentVolume, {"", "pvc-k3s"}));
+  pass(10);
+  EXPECT_FALSE(found());
+  EXPECT_TRUE(fs::exists(place));
+}
+
 TEST_F(ProvisionerTest, a_volume_whose_disk_is_away_is_deleted_when_it_returns) {
   put_claim();
   const std::string place = path(), root = directory + "/volumes", away = directory + "/away";
