@@ -14,7 +14,7 @@ namespace coracle::simulation {
 
 class Disk : public volume::Directories {
  public:
-  Result<Made> make(const Key& claim, const std::string& uid, Bytes size) override {
+  Result<Made> make(const Key& claim, const std::string& uid, Bytes size, const std::string& = "") override {
     if (away) return absent();
     std::string path = path_of(volume::directory_name(claim, uid));
     if (reached() && !directories_.contains(path)) new_[path] = size;
@@ -42,7 +42,7 @@ class Disk : public volume::Directories {
   Result<std::optional<Held>> hold(const std::string&, Bytes) override { return std::optional<Held>(); }
   // No scenario imports volumes.
   Result<Fd> stage(const std::string&, Bytes) override { return Error(Code::unsupported, "no files"); }
-  Result<std::optional<Staged>> stage_first(const Key&, const std::string&, Bytes) override {
+  Result<std::optional<Staged>> stage_first(const Key&, const std::string&, Bytes, const std::string& = "") override {
     return Error(Code::unsupported, "no files");
   }
   Result<void> put_staged(const std::string&) override { return Error(Code::unsupported, "no files"); }

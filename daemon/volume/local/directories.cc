@@ -109,20 +109,23 @@ Result<Scope> DiskDirectories::begin_call(const std::string& root, IfSlow if_slo
   }
 }
 
-// The root that contains it already, or the one with the most free space.
-Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name) const {
+// The root that contains it already, or of the wanted ones that with the most free space.
+Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name, const std::string& wanted) const {
   std::optional<Root> best;
   std::vector<std::string> passed_over;
-  Error why(Code::invalid, "no directory for volumes is set");
+  Error why(Code::invalid, wanted.empty() ? "no directory for volumes is set"
+                                          : wanted + " is none of the directories for volumes that the settings name");
   for (const std::string& path : roots_) {
-    auto root = look_at(path, name);
+    const bool is_wanted = wanted.empty() || path == wanted;
+    auto root = look_at(path, name, is_wanted);
+    if (!root && !is_wanted) continue;
     if (!root) {
       why = root.take_error();
       passed_over.push_back(why.text());
       continue;
     }
     if (root->has_it) return root;
-    if (!best || root->available > best->available) best = *std::move(root);
+    if (is_wanted && (!best || root->available > best->available)) best = *std::move(root);
   }
   if (!best) return why;
   best->passed_over = std::move(passed_over);
@@ -130,7 +133,7 @@ Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name)
 }
 
 // Creates the root only where its disk may be.
-Result<DiskDirectories::Root> DiskDirectories::look_at(const std::string& path, const std::string& name) const {
+Result<DiskDirectories::Root> DiskDirectories::look_at(const std::string& path, const std::string& name, bool is_wanted) const {
   auto has = [](const Fd& root, const std::string& entry) { return sys::stat_at(root, entry).ok(); };
   Scope call = TRY(begin_call(path));
   Root root{path, Fd()};
@@ -140,7 +143,7 @@ Result<DiskDirectories::Root> DiskDirectories::look_at(const std::string& path, 
   } else if (there.error().code() != Code::not_found) {
     return there.take_error().wrap(path + " cannot be used");
   }
-  if (root.has_it) return root;
+  if (root.has_it || !is_wanted) return root;
   if (!root.directory || !has(root.directory, std::string(kMark))) TRY(check_disk(path));
   if (!root.directory) {
     TRY(sys::make_directories(path, 0711).wrap(path + " cannot be used"));
@@ -169,9 +172,9 @@ Result<void> DiskDirectories::mark(const Root& root) {
 }
 
 // Renames the directory after its quota is set: an interrupted creation is repeated.
-Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size) {
+Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size, const std::string& wanted) {
   std::string name = directory_name(claim, uid);
-  Root root = TRY(root_for(name));
+  Root root = TRY(root_for(name, wanted));
   Scope call = TRY(begin_call(root.path));
   TRY(mark(root));
   const std::string path = root.path + "/" + name, fresh = std::string(kNew) + name;
@@ -346,9 +349,10 @@ Result<Fd> DiskDirectories::stage_now(const std::string& path, Bytes size) {
   return made;
 }
 
-Result<std::optional<Directories::Staged>> DiskDirectories::stage_first(const Key& claim, const std::string& uid, Bytes size) {
+Result<std::optional<Directories::Staged>> DiskDirectories::stage_first(const Key& claim, const std::string& uid, Bytes size,
+                                                                        const std::string& wanted) {
   std::string name = directory_name(claim, uid);
-  Root root = TRY(root_for(name));
+  Root root = TRY(root_for(name, wanted));
   Scope call = TRY(begin_call(root.path));
   TRY(mark(root));
   if (sys::stat_at(root.directory, name) || sys::stat_at(root.directory, std::string(kNew) + name))

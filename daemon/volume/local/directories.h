@@ -49,9 +49,10 @@ class Directories {
     std::vector<std::string> passed_over = {};  // the roots that could not be used, each with the reason
   };
   // Creates the claim's directory on the root with the most free space, unless it exists. publish() then gives it the returned
-  // path. A root that cannot be used does not matter while there is another. Blocks for the disk. Errors: unavailable if the disk
-  // of no root is mounted; errors of the file system.
-  virtual Result<Made> make(const Key& claim, const std::string& uid, Bytes size) = 0;
+  // path. A root that cannot be used does not matter while there is another. `root`: the only one that may be used; "": any.
+  // Blocks for the disk. Errors: unavailable if the disk of no root is mounted; invalid if there is no such root; errors of the
+  // file system.
+  virtual Result<Made> make(const Key& claim, const std::string& uid, Bytes size, const std::string& root = "") = 0;
   // Call after a PersistentVolume with the path exists. Errors: unavailable if the disk is not mounted.
   virtual Result<void> publish(const std::string& path) = 0;
   // Returns as make() does. Errors: unavailable if the disk is not mounted; not_found.
@@ -79,7 +80,8 @@ class Directories {
     std::vector<std::string> passed_over = {};  // as Made's
   };
   // Stages the first content of a volume, instead of make(). nullopt if the directory exists already. Errors: as make()'s.
-  virtual Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) = 0;
+  virtual Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size,
+                                                    const std::string& root = "") = 0;
   // Replaces the volume's content by the staged directory, atomically and durably; clear() deletes the old content. A directory
   // of stage_first is then as after make(). Blocks for the disk, however long it takes. Errors: errors of the file system.
   virtual Result<void> put_staged(const std::string& path) = 0;
@@ -112,7 +114,7 @@ class DiskDirectories : public Directories {
         expected_(std::move(expected)),
         numbers_(std::move(projects)),
         patience_(patience) {}
-  Result<Made> make(const Key& claim, const std::string& uid, Bytes size) override;
+  Result<Made> make(const Key& claim, const std::string& uid, Bytes size, const std::string& root = "") override;
   Result<void> publish(const std::string& path) override;
   Result<Made> set_size(const std::string& path, Bytes size) override;
   Result<void> set_aside(const std::string& path) override;
@@ -122,7 +124,8 @@ class DiskDirectories : public Directories {
   // that it says itself.
   std::optional<sys::ProjectUse> use_of(const std::string& path, const Fd& directory);
   Result<Fd> stage(const std::string& path, Bytes size) override;
-  Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) override;
+  Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size,
+                                            const std::string& root = "") override;
   Result<void> put_staged(const std::string& path) override;
   Result<void> unstage(const std::string& path) override;
   const std::vector<std::string>& roots() const override { return roots_; }
@@ -144,8 +147,8 @@ class DiskDirectories : public Directories {
   Result<Scope> begin_call(const std::string& root, IfSlow if_slow = IfSlow::fail) const;
   // With O_PATH, published or not; nullopt: it is not there.
   Result<std::optional<Fd>> open_volume(const std::string& path) const;
-  Result<Root> root_for(const std::string& name) const;
-  Result<Root> look_at(const std::string& path, const std::string& name) const;
+  Result<Root> root_for(const std::string& name, const std::string& wanted) const;
+  Result<Root> look_at(const std::string& path, const std::string& name, bool is_wanted) const;
   Result<void> check_disk(const std::string& root) const;
   static Result<void> mark(const Root& root);
   static Error absent(const std::string& root);

@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::string_view kClaimKey = "claim/", kVolumeKey = "volume";
 constexpr std::string_view kFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
-constexpr const char* kByVolume = "volume";  // index of claims
-constexpr const char* kByPlace = "place";    // index of volumes
-constexpr const char* kForeign = "foreign";  // index of volumes: those that may name another's directory by another path
+constexpr std::string_view kNodePath = "nodePath";  // parameter of classes
+constexpr const char* kByVolume = "volume";         // index of claims
+constexpr const char* kByPlace = "place";           // index of volumes
+constexpr const char* kForeign = "foreign";         // index of volumes: those that may name another's directory by another path
 constexpr std::chrono::seconds kInUseAgain{1};
 constexpr std::chrono::minutes kSharedAgain{1};
 constexpr std::chrono::minutes kClearAgain{1};
@@ -75,6 +76,14 @@ std::string unsupported(view::PersistentVolumeClaimSpec claim) {
 std::string place_of(const Object& volume) {
   view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
   return std::string(spec.has_local() ? spec.local().path() : spec.host_path().path());
+}
+
+// The root that the class wants for its volumes; "": any.
+std::string root_of(const Object& storage_class) {
+  const json::value* path = view::StorageClass(storage_class).parameters().if_contains(kNodePath);
+  std::string root = path && path->is_string() ? std::string(path->get_string()) : std::string();
+  while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  return root;
 }
 
 // It has a directory of this node, and its name and path are not those that the provisioner gives: it may be any directory.
@@ -230,17 +239,19 @@ Result<Outcome> Provisioner::provision(const Object& claim, const Object& storag
   }
   if (std::string why = unsupported(view::PersistentVolumeClaim(claim).spec()); !why.empty())
     return Error(Code::unsupported, why);
-  auto filled = fill(claim);
+  const std::string root = root_of(storage_class);
+  auto filled = fill(claim, root);
   if (!filled && filled.error().code() == Code::conflict) return Outcome{kInUseAgain};
   bool is_filled = TRY(std::move(filled));
   if (!is_filled) return Outcome{};
-  auto made = TRY(seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes()));
+  auto made = TRY(seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes(), root));
   auto created = seams_.client.create(kPersistentVolume, volume_for(claim, storage_class, node_name_, made.path));
   if (!created && created.error().code() == Code::already_exists) return Outcome{};  // the cache will show it and trigger a retry
   ObjectPtr volume = TRY(std::move(created).wrap("create the volume"));
   TRY(publish(*volume));
   seams_.events.normal(claim, "ProvisioningSucceeded", "Successfully provisioned volume " + volume->name());
   tell_passed_over(claim, made.passed_over);
+  tell_ignored(claim, storage_class, made.path);
   if (!made.unlimited.empty())
     seams_.events.warning(claim, "SizeNotEnforced",
                           "nothing holds the volume to its size on " + made.path + ": " + made.unlimited);
@@ -250,6 +261,18 @@ Result<Outcome> Provisioner::provision(const Object& claim, const Object& storag
 void Provisioner::tell_passed_over(const Object& claim, const std::vector<std::string>& roots) const {
   for (const std::string& root : roots)
     seams_.events.warning(claim, "VolumeDirUnavailable", "the volume was made elsewhere: " + root);
+}
+
+// Somebody may look for the volume where a parameter of local-path-provisioner puts it there.
+void Provisioner::tell_ignored(const Object& claim, const Object& storage_class, const std::string& path) const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : view::StorageClass(storage_class).parameters())
+    if (name != kNodePath) names.emplace_back(name);
+  if (names.empty()) return;
+  std::ranges::sort(names);
+  seams_.events.warning(
+      claim, "ParametersIgnored",
+      "the class " + storage_class.name() + " has parameters that mean nothing for " + path + ": " + join(names, ", "));
 }
 
 // ---- claims with a data source ----
@@ -273,7 +296,7 @@ Result<ObjectPtr> Provisioner::source_of(const Object& claim) const {
 
 // Returns whether the claim's directory may be created, because it starts empty or the copy is complete. Errors: conflict if the
 // copy waits for pods that use its source.
-Result<bool> Provisioner::fill(const Object& claim) {
+Result<bool> Provisioner::fill(const Object& claim, const std::string& root) {
   if (!view::PersistentVolumeClaim(claim).spec().has_data_source_ref()) return true;
   const Key key = claim.key();
   const std::string uid(claim.uid());
@@ -299,7 +322,7 @@ Result<bool> Provisioner::fill(const Object& claim) {
     if (!told) seams_.events.normal(claim, "WaitForDataSource", why);
     return Error(Code::conflict, why);
   }
-  auto staged = TRY(seams_.directories.stage_first(key, uid, request_of(claim).bytes()));
+  auto staged = TRY(seams_.directories.stage_first(key, uid, request_of(claim).bytes(), root));
   if (!staged) return true;
   copies_.with([&](auto& copies) { copies[key] = {}; });
   tell_passed_over(claim, staged->passed_over);

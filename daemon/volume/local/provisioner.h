@@ -10,7 +10,9 @@
 //   its claim is bound
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
 //   keys: {"claim/<namespace>", name} · {"volume", name} · {"volume", ""}: clearing, again
-// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts).
+// A class may name by its parameter nodePath the root for its volumes.
+// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts);
+// rancher/local-path-provisioner (nodePath).
 #pragma once
 
 #include <functional>
@@ -82,7 +84,7 @@ class Provisioner {
   Result<Outcome> reconcile_clearing();
   void clear(const std::string& root);
   Result<Outcome> provision(const Object& claim, const Object& storage_class);
-  Result<bool> fill(const Object& claim);
+  Result<bool> fill(const Object& claim, const std::string& root);
   Result<ObjectPtr> source_of(const Object& claim) const;
   void copy(const Object& claim, const Object& source, std::shared_ptr<Directories::Staged> staged);
   Result<void> publish(const Object& volume);
@@ -91,6 +93,7 @@ class Provisioner {
   bool is_in_use_by_name(const Object& volume) const;
   Result<std::string> others_at_place_of(const Object& volume) const;
   void tell_passed_over(const Object& claim, const std::vector<std::string>& roots) const;
+  void tell_ignored(const Object& claim, const Object& storage_class, const std::string& path) const;
   Result<Outcome> wait_for_disk(const Object& volume, const Error& why) const;
   Result<void> unselect_node(const Object& claim);
   Result<void> delete_object(const Object& volume);

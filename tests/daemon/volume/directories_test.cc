@@ -112,6 +112,24 @@ TEST_F(DirectoriesTest, of_several_roots_the_one_that_has_it) {
   EXPECT_FALSE(DiskDirectories({}, no_volumes).make({"shop", "data"}, "1", Bytes(1)));
 }
 
+TEST_F(DirectoriesTest, one_root_may_be_wanted) {
+  const std::string a = directory + "/a", b = directory + "/b";
+  std::ofstream(fstab()) << "/dev/sdb1 " << a << " ext4\n";  // and is not mounted
+  DiskDirectories both({a, b}, no_volumes, expected());
+  auto made = both.make({"shop", "data"}, "1", Bytes(1), b);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->path, b + "/shop_data_1");
+  EXPECT_TRUE(made->passed_over.empty()) << "the other one does not matter";
+  EXPECT_EQ(both.make({"shop", "data"}, "2", Bytes(1), a).error().code(), Code::unavailable) << "and b is not meant";
+  EXPECT_EQ(names(b), std::set<std::string>{".new_shop_data_1"});
+  EXPECT_EQ(MUST(both.make({"shop", "data"}, "1", Bytes(1), a)).path, b + "/shop_data_1") << "where it is it stays";
+  EXPECT_EQ(both.make({"shop", "data"}, "3", Bytes(1), directory + "/c").error().code(), Code::invalid);
+  fs::remove(fstab());
+  auto staged = both.stage_first({"shop", "data"}, "4", Bytes(1), a);
+  ASSERT_TRUE(staged && *staged);
+  EXPECT_EQ((*staged)->path, a + "/shop_data_4");
+}
+
 TEST_F(DirectoriesTest, what_is_deleted_is_gone_at_once_and_cleared_later) {
   DiskDirectories directories({directory}, no_volumes, expected());
   std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path;

@@ -221,6 +221,26 @@ TEST_F(ProvisionerTest, a_volume_has_the_mount_options_of_its_class) {
   EXPECT_EQ(to_text(*find(volume()->json(), "spec.mountOptions")), R"(["noatime"])");
 }
 
+TEST_F(ProvisionerTest, a_class_names_the_directory_for_its_volumes) {
+  auto put_class = [&](const std::string& name, const std::string& parameters) {
+    client.put(kStorageClass, R"({"metadata":{"name":")" + name +
+                                  R"("},"provisioner":"rancher.io/local-path","reclaimPolicy":"Delete","parameters":{)" +
+                                  parameters + "}}");
+  };
+  put_class("here", R"("nodePath":")" + directory + R"(/volumes/","pathPattern":"{{ .PVC.Name }}","permPattern":"0700")");
+  put_class("elsewhere", R"("nodePath":")" + directory + R"(/ssd")");
+  put_claim("", "here");
+  ASSERT_TRUE(volume());
+  EXPECT_EQ(path(), directory + "/volumes/shop_data_uid-data");
+  EXPECT_TRUE(
+      said("ParametersIgnored: the class here has parameters that mean nothing for " + path() + ": pathPattern, permPattern"));
+  put_claim("", "elsewhere", "pi", "fast");
+  EXPECT_FALSE(volume("fast"));
+  EXPECT_TRUE(said("ProvisioningFailed: failed to provision volume with StorageClass \"elsewhere\": " + directory +
+                   "/ssd is none of the directories for volumes that the settings name"));
+  EXPECT_FALSE(fs::exists(directory + "/ssd"));
+}
+
 TEST_F(ProvisionerTest, others_get_none) {
   put_claim("", "directory", "elsewhere", "a");
   put_claim("", "cloud", "pi", "b");
