@@ -58,13 +58,15 @@ bool is_elsewhere(const Object& volume, std::string_view node) {
   return !terms.empty() && std::all_of(terms.begin(), terms.end(), excluded);
 }
 
+std::string without_attributes(std::string_view attributes_class) {
+  return "a directory has none of the attributes that the VolumeAttributesClass " + quoted(attributes_class) + " could set";
+}
+
 // Why a directory cannot be the volume of such a claim; "" if it can.
 std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   if (claim.volume_mode() == "Block") return "a directory is no block device";
   if (claim.has_selector()) return "claim Selector is not supported";
-  if (!claim.volume_attributes_class_name().empty())
-    return "a directory has none of the attributes that the VolumeAttributesClass " +
-           quoted(claim.volume_attributes_class_name()) + " could set";
+  if (!claim.volume_attributes_class_name().empty()) return without_attributes(claim.volume_attributes_class_name());
   if (!claim.has_data_source_ref()) return "";
   view::TypedObjectReference source = claim.data_source_ref();
   if (source.kind() != "PersistentVolumeClaim" || !source.api_group().empty())
@@ -215,6 +217,7 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   std::string named(view::PersistentVolumeClaim(*claim).spec().volume_name());
   if (is_bound(*claim)) {
     ObjectPtr volume = seams_.volumes.get({"", named});
+    if (volume && is_served(*volume)) tell_attributes(*claim, *volume);
     if (volume && is_served(*volume)) TRY(expand(*claim, *volume));
     return Outcome{};
   }
@@ -353,6 +356,15 @@ void Provisioner::copy(const Object& claim, const Object& source, std::shared_pt
 }
 
 Result<void> Provisioner::publish(const Object& volume) { return seams_.directories.publish(place_of(volume)); }
+
+// A bound claim may name a VolumeAttributesClass later. Source: kubernetes-csi/external-resizer (reason).
+void Provisioner::tell_attributes(const Object& claim, const Object& volume) const {
+  view::PersistentVolumeClaim view(claim);
+  std::string_view wanted = view.spec().volume_attributes_class_name();
+  if (!wanted.empty() && wanted != view.status().current_volume_attributes_class_name())
+    seams_.events.warning(claim, "VolumeModifyFailed",
+                          "failed to modify volume " + quoted(volume.name()) + ": " + without_attributes(wanted));
+}
 
 Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
   Quantity wanted = request_of(claim);

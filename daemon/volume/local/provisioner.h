@@ -88,6 +88,7 @@ class Provisioner {
   Result<ObjectPtr> source_of(const Object& claim) const;
   void copy(const Object& claim, const Object& source, std::shared_ptr<Directories::Staged> staged);
   Result<void> publish(const Object& volume);
+  void tell_attributes(const Object& claim, const Object& volume) const;
   Result<void> expand(const Object& claim, const Object& volume);
   Result<bool> is_in_use(const Object& volume);
   bool is_in_use_by_name(const Object& volume) const;

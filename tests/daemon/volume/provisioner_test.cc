@@ -598,6 +598,17 @@ TEST_F(ProvisionerTest, leaves_the_status_of_a_new_claim_to_the_binder) {
   EXPECT_FALSE(find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status.capacity"));
 }
 
+TEST_F(ProvisionerTest, attributes_that_a_bound_claim_asks_for_later_are_refused) {
+  put_source();
+  EXPECT_FALSE(said("VolumeModifyFailed"));
+  MUST(client.patch(kPersistentVolumeClaim, {"shop", "old"}, PatchType::merge,
+                    {{"spec", {{"volumeAttributesClassName", "gold"}}}}));
+  settle();
+  EXPECT_TRUE(
+      said("VolumeModifyFailed: failed to modify volume \"pvc-uid-old\": a directory has none of the attributes that the "
+           "VolumeAttributesClass \"gold\" could set"));
+}
+
 TEST_F(ProvisionerTest, grows_with_its_claim) {
   put_claim();
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},"spec":{"accessModes":
