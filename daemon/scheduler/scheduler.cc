@@ -385,8 +385,17 @@ struct Scheduler::State {
     if (!binding) return false;
     ObjectPtr pod = pods.get(binding->pod->key);
     if (!pod || !waits_for_us(*pod)) return true;
-    bool has_node = board.with([&](Board& b) { return b.cluster.node(binding->node) != nullptr; });
+    std::string elsewhere;  // a claim may have got another volume than the one that was planned
+    bool has_node = board.with([&](Board& b) {
+      const NodeInfo* node = b.cluster.node(binding->node);
+      if (node && binding->ready) elsewhere = volume_elsewhere(*binding->pod, *node, lister);
+      return node != nullptr;
+    });
     if (!has_node) give_up(*pod, *binding->pod, "binding volumes: node " + quoted(binding->node) + " is gone");
+    else if (!elsewhere.empty())
+      give_up(*pod, *binding->pod,
+              "binding volumes: pv " + quoted(elsewhere) + " node affinity doesn't match node " + quoted(binding->node) +
+                  ": no matching NodeSelectorTerms");
     else if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
     else if (const std::string& claim = binding->failed_claim; !claim.empty())
       give_up(*pod, *binding->pod, "binding volumes: provisioning failed for PVC " + quoted(claim));

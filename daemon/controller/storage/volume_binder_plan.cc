@@ -79,8 +79,10 @@ ClaimPlan plan_provisioning(const ObservedClaim& observed, std::string provision
 ClaimPlan plan_for_any(const ObservedClaim& observed) {
   const Object& claim = *observed.claim;
   const Object* storage_class = observed.storage_class.get();
-  bool waits = volume::waits_for_consumer(storage_class) && claim.annotation(volume::kSelectedNode).empty();
-  if (ObjectPtr volume = volume::find_matching_volume(observed.volumes, claim, waits)) return bind_to(std::move(volume));
+  // Also when the node is selected: the scheduler has looked at the free volumes, and wants a new one there.
+  const bool is_scheduled = volume::waits_for_consumer(storage_class);
+  const bool waits = is_scheduled && claim.annotation(volume::kSelectedNode).empty();
+  if (ObjectPtr volume = volume::find_matching_volume(observed.volumes, claim, is_scheduled)) return bind_to(std::move(volume));
   if (names_no_class(claim) && observed.default_class) {  // a volume without a class also matches
     ClaimPlan plan;
     plan.storage_class = observed.default_class->name();

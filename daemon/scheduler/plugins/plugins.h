@@ -46,6 +46,8 @@ struct VolumeBindingArgs {
 NodeMemo* node_wishes(const CycleState& cycle);
 bool is_wished(const CycleState& cycle, NodeMemo& wishes, const NodeInfo& node);
 bool is_claim_bound(const Key& claim, const Lister& lister);
+// The first of the pod's bound volumes that cannot be had on the node; "": none.
+std::string volume_elsewhere(const PodInfo& pod, const NodeInfo& node, const Lister& lister);
 
 std::unique_ptr<Plugin> make_scheduling_gates();
 std::unique_ptr<Plugin> make_priority_sort();

@@ -383,6 +383,16 @@ bool is_claim_bound(const Key& key, const Lister& lister) {
   return claim && volume::is_bound(*claim);
 }
 
+std::string volume_elsewhere(const PodInfo& pod, const NodeInfo& node, const Lister& lister) {
+  for (const std::string& name : pod.claims) {
+    ObjectPtr claim = lister.claim({pod.key.ns, name});
+    std::string bound_to(claim ? view::PersistentVolumeClaim(*claim).spec().volume_name() : std::string_view());
+    ObjectPtr volume = bound_to.empty() ? nullptr : lister.volume(bound_to);
+    if (volume && !node_has_volume(*volume, node)) return bound_to;
+  }
+  return "";
+}
+
 std::unique_ptr<Plugin> make_volume_restrictions() { return std::make_unique<VolumeRestrictions>(); }
 std::unique_ptr<Plugin> make_node_volume_limits() { return std::make_unique<NodeVolumeLimits>(); }
 std::unique_ptr<Plugin> make_volume_zone() { return std::make_unique<VolumeZone>(); }

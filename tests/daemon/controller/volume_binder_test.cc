@@ -206,6 +206,13 @@ TEST_F(VolumeBinderTest, a_class_is_asked_to_make_one) {
                     {{"metadata", {{"annotations", {{volume::kSelectedNode, "pi"}}}}}}));
   settle();
   EXPECT_EQ(asked("then"), "example.com/disks example.com/disks");
+  put_volume("free", "1Gi", R"("storageClassName":"later")");
+  settle();
+  EXPECT_EQ(claim("then"), "Pending") << "the scheduler wants a volume on that node, and this one may be elsewhere";
+  EXPECT_EQ(volume("free"), "Available");
+  put_volume("pvc-2", "1Gi", R"("storageClassName":"later","claimRef":{"namespace":"default","name":"then","uid":"uid-then"})");
+  settle();
+  EXPECT_EQ(claim("then"), "Bound pvc-2");
   put_volume("pvc-1", "1Gi", R"("storageClassName":"made","claimRef":{"namespace":"default","name":"now","uid":"uid-now"})");
   settle();
   EXPECT_EQ(claim("now"), "Bound pvc-1");

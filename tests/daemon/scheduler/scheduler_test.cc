@@ -589,6 +589,28 @@ TEST_F(HintTest, a_volume_that_another_pod_just_got_is_not_taken_away) {
   EXPECT_TRUE(said.starts_with("FailedScheduling: binding volumes: ")) << said;
 }
 
+TEST_F(HintTest, a_pod_whose_claim_got_a_volume_elsewhere_is_not_bound) {
+  put_node("4");
+  client.put(kStorageClass,
+             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
+    "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  start();
+  put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  (void)events.take();
+  client.put(kPersistentVolume, R"({"metadata":{"name":"disk"},"spec":{"storageClassName":"far","capacity":{"storage":"1Gi"},
+    "accessModes":["ReadWriteOnce"],"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":
+    "In","values":["moon"]}]}]}}},"status":{"phase":"Bound"}})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","annotations":{
+    "volume.kubernetes.io/selected-node":"pi"}},"spec":{"storageClassName":"far","volumeName":"disk","accessModes":["ReadWriteOnce"],
+    "resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})");
+  settle();
+  EXPECT_EQ(node_of("db"), "");
+  EXPECT_EQ(events.take(),
+            "FailedScheduling: binding volumes: pv \"disk\" node affinity doesn't match node \"pi\": no matching "
+            "NodeSelectorTerms\n");
+}
+
 TEST_F(HintTest, a_pod_whose_volume_cannot_be_made_on_its_node_chooses_anew) {
   put_node("4");
   client.put(kStorageClass,

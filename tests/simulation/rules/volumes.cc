@@ -102,8 +102,8 @@ class VolumesRule : public Rule {
       return;
     }
     ObjectPtr storage_class = cluster_state.find(kStorageClass, {"", volume::class_of(claim)});
-    bool waits = volume::waits_for_consumer(storage_class.get()) && claim.annotation(volume::kSelectedNode).empty();
-    ObjectPtr free = volume::find_matching_volume(cluster_state.all(kPersistentVolume), claim, waits);
+    const bool is_scheduled = volume::waits_for_consumer(storage_class.get());
+    ObjectPtr free = volume::find_matching_volume(cluster_state.all(kPersistentVolume), claim, is_scheduled);
     if (free) wrong("does not get " + free->name());
   }
 
