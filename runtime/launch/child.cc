@@ -120,6 +120,7 @@ void finish_root(Child& child) noexcept {
   }
   run_create_hooks(child);
   enter_root(child);
+  keep_propagation(child);  // before limits, which may forbid another process
 }
 
 // Descriptors that did not fit into the request. Each child is a separate process with its own copy.

@@ -31,11 +31,12 @@ void forget_signal_actions() noexcept;
 
 struct Child {
   const Launch* launch;
-  char* plan;    // the mapped plan, a private mapping
-  int report;    // the socket for reports: the launcher's, later that of the caller of start
-  int root;      // the container's root
-  int proc;      // a procfs of the container's pid namespace that is safe to use; -1: not needed
-  int terminal;  // the terminal's slave; -1: none
+  char* plan;                // the mapped plan, a private mapping
+  int report;                // the socket for reports: the launcher's, later that of the caller of start
+  int root;                  // the container's root
+  int proc;                  // a procfs of the container's pid namespace that is safe to use; -1: not needed
+  int terminal;              // the terminal's slave; -1: none
+  bool owns_mounts = false;  // its mount namespace belongs to the container's user namespace, which it has not joined
 
   const Plan& header() const { return *reinterpret_cast<const Plan*>(plan); }
   bool has(uint32_t flag) const { return header().flags & flag; }
@@ -65,7 +66,8 @@ void leave_proc(Child& child) noexcept;
 void make_working_directory(const Child& child) noexcept;
 void restrict_file_system(Child& child) noexcept;              // masks, read-only paths
 void make_file_systems_readonly(const Child& child) noexcept;  // those that were kept writable until they are complete; once
-void restore_propagation(const Child& child) noexcept;         // in the user namespace's own copy of the mounts
+bool loses_propagation(const Child& child) noexcept;           // that a user namespace's own copy of the mounts does not have
+void restore_propagation(const Child& child) noexcept;         // in that copy, once the root is entered
 void enter_root(Child& child) noexcept;                        // pivot: nothing else is reachable afterwards
 void write_proc(const Child& child, const char* path, const char* value, Stage stage, int index) noexcept;
 // Sets the file system ids to the container's root, so that it owns what is created in its tree, also if it is another user of
@@ -82,6 +84,7 @@ void take_streams(const Child& child) noexcept;  // 0, 1, 2
 
 // hooks.cc
 void run_create_hooks(Child& child) noexcept;  // with a user namespace, from here on its mount namespace is the container's
+void keep_propagation(Child& child) noexcept;  // with a user namespace: the same, if mounts would lose theirs otherwise
 void run_start_hooks(const Child& child) noexcept;
 
 // confine.cc: the security depends on the order

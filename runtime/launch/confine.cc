@@ -163,9 +163,7 @@ void join_user_namespace(const Child& child) noexcept {
   if (plan.flags & kPlanJoinTargetUser) must(child, Stage::user_namespace, k_setns(child.launch->target, CLONE_NEWUSER));
   if (plan.user_fd < 0) return;
   must(child, Stage::user_namespace, k_setns(request_fd(child, plan.user_fd, Stage::user_namespace, -1), CLONE_NEWUSER));
-  if (!child.has(kPlanUnshareMounts)) return;
-  must(child, Stage::user_namespace, k_unshare(CLONE_NEWNS));
-  restore_propagation(child);
+  if (child.has(kPlanUnshareMounts) && !child.owns_mounts) must(child, Stage::user_namespace, k_unshare(CLONE_NEWNS));
 }
 
 void confine(const Child& child) noexcept {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks that run in the container's namespaces. createContainer hooks run before the root is entered, in the bundle, so their
-// paths are the host's; with a user namespace they are its root. startContainer hooks run last, as confined as the container's
-// process. They run one after the other, each
-// with the container's state as standard input. The first failure ends the container, and the hook's output becomes part of the
-// error. Source: runtime-spec config.md "POSIX-platform Hooks".
+// Hooks that run in the container's namespaces, and the processes beside the container's that a user namespace needs for that.
+// createContainer hooks run before the root is entered, in the bundle, so their paths are the host's; with a user namespace they
+// are its root. startContainer hooks run last, as confined as the container's process. They run one after the other, each with
+// the container's state as standard input. The first failure ends the container, and the hook's output becomes part of the error.
+// Source: runtime-spec config.md "POSIX-platform Hooks".
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -105,6 +105,20 @@ bool is_told(int socket) noexcept {
 
 void let_go(const Child& child, int socket) noexcept { must(child, Stage::create_hook, int(k_write(socket, &kGo, sizeof kGo))); }
 
+// Enters the mounts of a process that waits in the user namespace.
+void enter_mounts_of(Child& child, int pidfd) noexcept {
+  must(child, Stage::user_namespace, k_setns(pidfd, CLONE_NEWNS));
+  child.owns_mounts = true;
+}
+
+// Waits for the process to end. It has reported why, if it failed.
+void wait_for_help(const Child& child, int pid, int pidfd) noexcept {
+  int status = 0;
+  must(child, Stage::user_namespace, k_wait4(pid, &status, 0));
+  k_close(pidfd);
+  if (status != 0) k_exit(127);
+}
+
 // Becomes root of the container's user namespace, with mounts that belong to it.
 //   this process                      the container's
 //   joins, unshares, "ready"   ──▶    enters its mount namespace, while there is somebody to enter
@@ -151,17 +165,41 @@ void run_create_hooks(Child& child) noexcept {
   k_close(ends[1]);
   if (is_told(ends[0])) {
     if (child.has(kPlanUnshareMounts)) {  // what hooks mount is the container's
-      must(child, Stage::user_namespace, k_setns(pidfd, CLONE_NEWNS));
+      enter_mounts_of(child, pidfd);
       k_close(child.root);
       child.root = must(child, Stage::root, k_openat(-100, root_place(child), O_PATH | O_DIRECTORY));
     }
     let_go(child, ends[0]);
   }
   k_close(ends[0]);
-  int status = 0;
-  must(child, Stage::create_hook, k_wait4(parent, &status, 0));
-  k_close(pidfd);
-  if (status != 0) k_exit(127);  // it has reported why
+  wait_for_help(child, parent, pidfd);
+}
+
+// The copy of the mounts that belongs to the user namespace is made by another process: who joins that namespace has no way back
+// to the launcher's privileges.
+void keep_propagation(Child& child) noexcept {
+  const Plan& plan = child.header();
+  if (plan.user_fd < 0 || !child.has(kPlanUnshareMounts) || !loses_propagation(child)) return;
+  if (!child.owns_mounts) {
+    const int user = request_fd(child, plan.user_fd, Stage::user_namespace, -1);
+    int ends[2];
+    must(child, Stage::user_namespace, k_socketpair(ends, kSockSeqpacket | kSockCloexec));
+    int pidfd = -1;
+    int helper = must(child, Stage::user_namespace, clone_for_hook(&pidfd));
+    if (helper == 0) {
+      k_close(ends[0]);
+      must(child, Stage::user_namespace, k_setns(user, CLONE_NEWUSER));
+      must(child, Stage::user_namespace, k_unshare(CLONE_NEWNS));
+      let_go(child, ends[1]);
+      (void)is_told(ends[1]);  // the end of the socket tells it, too
+      k_exit(0);
+    }
+    k_close(ends[1]);
+    if (is_told(ends[0])) enter_mounts_of(child, pidfd);
+    k_close(ends[0]);
+    wait_for_help(child, helper, pidfd);
+  }
+  restore_propagation(child);
 }
 
 }  // namespace coracle::launch

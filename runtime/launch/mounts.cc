@@ -529,8 +529,15 @@ void make_file_system(Child& child) noexcept {
   act_as_host(child);
 }
 
+bool loses_propagation(const Child& child) noexcept {
+  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
+  for (uint32_t i = 0; i < child.header().mounts.count; ++i)
+    if (mounts[i].propagation & kLostPropagation) return true;
+  return child.header().root_propagation & kLostPropagation;
+}
+
+// With the launcher's privileges: a directory above may let only others in, whom the user namespace does not know.
 void restore_propagation(const Child& child) noexcept {
-  if (child.enters()) return;
   const MountStep* mounts = child.items<MountStep>(child.header().mounts);
   const uint32_t count = child.header().mounts.count;
   for (uint32_t i = 0; i < count; ++i) {
@@ -541,10 +548,14 @@ void restore_propagation(const Child& child) noexcept {
     if (!(mounts[i].propagation & kLostPropagation) || is_covered) continue;
     int root = must(child, Stage::mount, k_openat(kCwd, "/", O_PATH | O_DIRECTORY), int(i));
     const uint64_t resolve = mounts[i].flags & kMountNoLinks ? kNoLinks : kInRoot;
-    int mount = must(child, Stage::mount, k_openat2(root, path, O_PATH, 0, resolve), int(i));
-    set_propagation(child, mount, mounts[i], int(i));
-    k_close(mount);
+    int mount = k_openat2(root, path, O_PATH, 0, resolve);
     k_close(root);
+    if (mount == -kEnoent || mount == -kEnotdir) continue;  // a mask covers it, or a hook has taken it away
+    must(child, Stage::mount, mount, int(i));
+    struct statx about;
+    must(child, Stage::mount, k_statx(mount, "", kAtEmptyPath, &about), int(i));
+    if (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) set_propagation(child, mount, mounts[i], int(i));
+    k_close(mount);
   }
   const uint64_t of_root = child.header().root_propagation;
   if (of_root & kLostPropagation) must(child, Stage::propagation, k_mount_change("/", (unsigned long)of_root));

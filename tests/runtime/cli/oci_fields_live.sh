@@ -505,6 +505,23 @@ $hooks"
   expect "mounts of a user namespace are unbindable and shared as they are told${hooks:+, with a hook}" \
     "/data unbindable /data/d unbindable /covered shared /covered/in shared Invalid argument${hooks:+ 0}" "$(echo $(run run --bundle "$work/b" x 2>&1; cat "$work/log"))"
 done
+# The same beneath a directory that only somebody outside of the user namespace may enter, and where a mask covers the mount.
+mkdir -p "$work/closed/in"
+chown 5000:5000 "$work/closed"
+chmod 700 "$work/closed"
+for hooks in "" "hook('createContainer', 'id -u >> $work/log')"; do
+  : > "$work/log"
+  config 'sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* \(shared\|unbindable\).*/\1 \2/p" /proc/self/mountinfo; ls /closed 2>&1 | sed "s/.*: //"; ls /hidden' "
+user_namespace()
+mount('/closed', 'bind', '$work/closed', 'rbind')
+mount('/closed/in', 'tmpfs', 'tmpfs', 'shared')
+mount('/hidden/in', 'tmpfs', 'tmpfs', 'unbindable')
+c['linux'].setdefault('maskedPaths', []).append('/hidden')
+$hooks"
+  expect "also where the user namespace may not enter, or sees nothing${hooks:+, with a hook}" \
+    "/closed/in shared Permission denied${hooks:+ 0}" "$(echo $(run run --bundle "$work/b" x 2>&1; cat "$work/log"))"
+  run delete --force x
+done
 no_fork='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}, {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}'
 for gains in True False; do
   config 'echo main' "$no_fork; c['process']['noNewPrivileges'] = $gains; hook('startContainer', 'mkdir /made')"
