@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled seccomp programs, in memory and on disk. A file consists of a line with the program's metadata, the input that it was
-// compiled from, and the instructions. See seccomp_program.h.
+// compiled from, and the instructions. It is not forced to the disk, which would take longer than to compile it: what a power
+// failure has left of one is told by its sum, and compiled again. See seccomp_program.h.
 #include <seccomp.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -15,7 +17,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr int kFormat = 6;  // part of the key: programs of other formats are not found
+constexpr int kFormat = 7;  // part of the key: programs of other formats are not found
 
 // The complete input of a program.
 std::string key_of(const json::value& profile, uint64_t capabilities) {
@@ -25,10 +27,15 @@ std::string key_of(const json::value& profile, uint64_t capabilities) {
          "\n" + to_text(profile);
 }
 
-// FNV-1a. Profiles with equal hashes can be constructed, so the complete input is compared.
-std::string hash_of(std::string_view key) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char c : key) hash = (hash ^ c) * 0x100000001b3;
+// FNV-1a of words of eight bytes: a profile has some 20,000 bytes, and each start of a container reads one. Bytes with equal
+// hashes can be constructed, so the complete input is compared.
+std::string hash_of(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325 ^ bytes.size();  // the last word is filled up with zeros
+  for (size_t at = 0; at < bytes.size(); at += sizeof hash) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    hash = (hash ^ word) * 0x100000001b3;
+  }
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
@@ -42,8 +49,8 @@ uint64_t relevant(const json::value& profile, uint64_t capabilities) {
   return capabilities & mentioned;
 }
 
-std::string write_head(const SeccompProgram& program) {
-  json::object out{{"flags", program.flags}, {"key", program.key.size()}};
+std::string write_head(const SeccompProgram& program, std::string_view instructions) {
+  json::object out{{"flags", program.flags}, {"key", program.key.size()}, {"sum", hash_of(instructions)}};
   if (program.listener) {
     out["listener"] = program.listener->path;
     out["metadata"] = program.listener->metadata;
@@ -51,7 +58,8 @@ std::string write_head(const SeccompProgram& program) {
   return to_text(out) + "\n";
 }
 
-// Reads the metadata line and the input, and removes them from `file`.
+// Reads the metadata line and the input, and removes them from `file`: the instructions are left. False if they are not those
+// that were written.
 bool read_head(std::string_view& file, SeccompProgram& out) {
   const size_t line = file.find('\n');
   if (line == file.npos) return false;
@@ -66,6 +74,8 @@ bool read_head(std::string_view& file, SeccompProgram& out) {
   out.flags = uint32_t(flags->get_int64());
   out.key = file.substr(0, size_t(key->get_int64()));
   file.remove_prefix(out.key.size());
+  // A program without a sum was forced to the disk; a pod that runs while the daemon is upgraded may have one.
+  if (find(*head, "sum") && get_string(*head, "sum") != hash_of(file)) return false;
   if (find(*head, "listener"))
     out.listener = oci::SeccompListener{std::string(get_string(*head, "listener")), std::string(get_string(*head, "metadata"))};
   return true;
@@ -91,7 +101,7 @@ Result<SeccompPtr> SeccompCache::get(const json::value& profile, uint64_t capabi
   made->name = place.name;
   std::string bytes(made->instructions.size() * sizeof(uint64_t), '\0');
   std::memcpy(bytes.data(), made->instructions.data(), bytes.size());
-  TRY(sys::replace_file_at(directory, made->name, write_head(*made) + key + bytes, 0600));
+  TRY(sys::replace_file_at(directory, made->name, write_head(*made, bytes) + key + bytes, 0600, sys::Durability::volatile_));
   SeccompPtr program = std::move(made);
   programs_.with([&](auto& programs) { programs[program->name] = program; });
   return program;
@@ -121,7 +131,6 @@ Result<SeccompPtr> SeccompCache::load(const std::string& name) {
   const std::string file = TRY(sys::read_file(directory_ + "/" + name));
   std::string_view rest = file;
   auto program = std::make_shared<SeccompProgram>();
-  // A power failure may have truncated the file: then the program is compiled again.
   if (!read_head(rest, *program) || rest.empty() || rest.size() % sizeof(uint64_t) != 0 ||
       rest.size() / sizeof(uint64_t) > kSeccompInstructionsMax)
     return Error(Code::not_found, "seccomp program on the disk is damaged");

@@ -566,8 +566,22 @@ TEST(Seccomp, cache_finds_what_it_made) {
     EXPECT_EQ((*found)->flags, (*made)->flags);
     EXPECT_EQ((*found)->instructions, (*made)->instructions);
     EXPECT_EQ((*found)->listener, (*made)->listener);
-    // A truncated file is not used.
+    // A file of which a power failure has left a part is not used: the program is compiled again.
     std::string path = std::string(directory) + "/" + (*made)->name;
+    std::ifstream stored(path, std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(stored)), {});
+    for (size_t lost : {size_t(8), (*made)->instructions.size() * 8, (*made)->instructions.size() * 8 + 1}) {
+      for (bool is_cut : {true, false}) {  // or it reads as zeros
+        std::ofstream(path, std::ios::trunc | std::ios::binary)
+            << whole.substr(0, whole.size() - lost) << std::string(is_cut ? 0 : lost, '\0');
+        SCOPED_TRACE(std::to_string(lost) + (is_cut ? " bytes cut" : " bytes are zeros"));
+        EXPECT_CODE(SeccompCache(directory).find((*made)->name), Code::not_found);
+        auto again = SeccompCache(directory).get(*profile, 0);
+        ASSERT_OK(again);
+        EXPECT_EQ((*again)->name, (*made)->name);
+        EXPECT_EQ((*again)->instructions, (*made)->instructions);
+      }
+    }
     for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678",
                                R"({"flags":-1,"key":0})"
                                "\n12345678",
@@ -576,7 +590,9 @@ TEST(Seccomp, cache_finds_what_it_made) {
                                R"({"flags":2,"key":9})"
                                "\n12345678",
                                R"({"flags":2,"key":0})"
-                               "\n1234567"}) {
+                               "\n1234567",
+                               R"({"flags":2,"key":0,"sum":""})"
+                               "\n12345678"}) {
       std::ofstream(path, std::ios::trunc) << damage;
       EXPECT_CODE(SeccompCache(directory).find((*made)->name), Code::not_found);
     }
