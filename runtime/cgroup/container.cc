@@ -10,6 +10,7 @@
 #include "runtime/cgroup/hierarchy.h"
 #include "runtime/cgroup/unit.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 
 namespace coracle::cgroup {
@@ -98,13 +99,6 @@ Result<void> check_fit(const Made& made, const std::string& path) {
   return {};
 }
 
-bool is_full_map(std::string_view map) {  // of the initial user namespace: "0 0 4294967295"
-  std::vector<std::string_view> numbers;
-  for (std::string_view word : split(trim(map), ' '))
-    if (!word.empty()) numbers.push_back(word);
-  return numbers.size() == 3 && numbers[0] == "0" && numbers[1] == "0" && numbers[2] == "4294967295";
-}
-
 // Where an unprivileged caller may create cgroups, in order of preference. Beside its own cgroup, because their common ancestor
 // contains no processes; otherwise inside its own.
 std::vector<std::string> bases_for(const Caller& caller) {
@@ -125,14 +119,14 @@ Error not_delegated(const std::string& path, const Error& why) {
 
 }  // namespace
 
-Result<Caller> Caller::self() {
+Result<Caller> Caller::self(std::optional<bool> in_initial_user_namespace) {
   Caller out;
   out.mount_point = TRY(cgroup::mount_point());
   std::string cgroups = TRY(sys::read_file("/proc/self/cgroup"));
   out.own_path = TRY(path_in(cgroups));
   out.held_by_v1 = cgroup::held_by_v1(cgroups);
-  std::string map = TRY(sys::read_file("/proc/self/uid_map"));
-  out.is_privileged = sys::own_uid() == 0 && is_full_map(map);
+  if (!in_initial_user_namespace) in_initial_user_namespace = TRY(sys::in_initial_user_namespace());
+  out.is_privileged = sys::own_uid() == 0 && *in_initial_user_namespace;
   return out;
 }
 

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct Caller {
   std::string mount_point;              // "/sys/fs/cgroup"
   std::string own_path;                 // "/user.slice/user-1000.slice/…"
   std::vector<std::string> held_by_v1;  // controllers that cgroup v2 cannot use here, by their v2 names
-  static Result<Caller> self();         // Errors: unsupported if there is no cgroup v2
+  // `in_initial_user_namespace`: saves reading it if the caller knows. Errors: unsupported if there is no cgroup v2.
+  static Result<Caller> self(std::optional<bool> in_initial_user_namespace = std::nullopt);
 };
 
 struct Wanted {

@@ -27,8 +27,7 @@ Result<std::string> mount_point_in(std::string_view mountinfo) {
 Result<std::string> mount_point() {
   constexpr int64_t kCgroup2 = 0x63677270;                                // CGROUP2_SUPER_MAGIC
   for (const char* usual : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})  // the second where v1 has its hierarchies beside it
-    if (auto directory = sys::open_directory(usual))
-      if (auto about = sys::disk_usage(*directory); about && about->magic == kCgroup2) return std::string(usual);
+    if (auto magic = sys::magic_of(usual); magic && *magic == kCgroup2) return std::string(usual);
   std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
   return mount_point_in(text);
 }
@@ -92,6 +91,7 @@ bool holds_processes(const Fd& cgroup) {
 
 void enable_controllers(const Fd& cgroup, const std::vector<std::string>& wanted) {
   std::string available = read_words(cgroup, "cgroup.controllers");
+  if (available.empty()) return;  // cgroup v1 holds them all
   std::string enabled = read_words(cgroup, "cgroup.subtree_control");
   std::vector<std::string> missing;
   for (const std::string& name : wanted)

@@ -62,6 +62,8 @@ Result<void> print(const std::string& text);  // to standard output, flushed
 // Kills the remaining processes, removes cgroup and state, and runs the poststop hooks. `known`: the container's cgroup, which is
 // taken from there; null: it is found by the state.
 Result<void> destroy(const Containers& containers, Container& container, cgroup::Container* known = nullptr);
+// The same for a container whose first process has ended, as the caller knows.
+Result<void> destroy_ended(const Containers& containers, Container& container, cgroup::Container* known = nullptr);
 Result<Fd> block_signals();  // all that can be forwarded; call before anything else is started
 // Waits for a child of ours, forwards signals and connects its terminal, if any, to ours. Returns its exit code. `relay`: passes
 // its readiness on; null: nobody waits for it.

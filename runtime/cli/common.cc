@@ -59,8 +59,9 @@ runtime::SandboxInfo sandbox_info_of(const oci::Spec& spec) {
 }
 
 Result<void> leave_privilege_behind(oci::Spec& spec) {
+  if (sys::own_uid() == 0) return {};
   uint64_t capabilities = TRY(sys::own_capabilities());
-  if (capabilities != 0 || sys::own_uid() == 0) return {};
+  if (capabilities != 0) return {};
   std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& ns) { return ns.type == "user" && ns.path.empty(); });
   if (spec.linux_.uid_mappings.empty() || spec.linux_.gid_mappings.empty())
     return Error(Code::forbidden,
@@ -175,6 +176,10 @@ Result<void> destroy(const Containers& containers, Container& container, cgroup:
     TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillTimeout)));
     sys::reap(*pidfd);
   }
+  return destroy_ended(containers, container, known);
+}
+
+Result<void> destroy_ended(const Containers& containers, Container& container, cgroup::Container* known) {
   auto cgroup = known ? Result<cgroup::Container>(std::move(*known)) : container.find_cgroup();
   if (!cgroup && cgroup.error().code() != Code::not_found) return cgroup.take_error();
   if (cgroup) TRY(remove_cgroup(*cgroup));

@@ -40,7 +40,7 @@ std::string beneath(const std::string& directory, const std::string& path) {
 Result<oci::Spec> load_bundle(const std::string& directory, const std::string& file) {
   const std::string name = file.empty() ? "config.json" : file;
   std::string text = TRY(sys::read_file(file.empty() ? directory + "/config.json" : file, kConfigBytesMax));
-  json::value config = TRY(parse_json(text).wrap(name));
+  json::value config = TRY(parse_json(text, nullptr, arena_for(text)).wrap(name));
   oci::Spec spec = TRY(oci::parse_spec(config).wrap(name));
   drop_unknown_capabilities(spec.process);
   TRY(oci::validate_alone(spec).wrap(name));
@@ -126,7 +126,7 @@ class Maker {
     wanted.resources = spec_.linux_.resources;
     wanted.oci_version = spec_.version;
     wanted.annotations = spec_.annotations;
-    cgroup::Caller caller = TRY(cgroup::Caller::self());
+    cgroup::Caller caller = TRY(cgroup::Caller::self(own_.is_host_root));
     cgroup_ = TRY(cgroup::Container::make(caller, wanted, pid));
     for (const std::string& warning : cgroup_.warnings()) warn(warning);
     if (cgroup_.exists() && own_.is_host_root) TRY(cgroup_.filter_devices(runtime::plan_device_rules(spec_)));
@@ -341,7 +341,7 @@ Result<int> run(const Options& options) {
   }
   const NotifyRelay* relay = maker.relay() ? &*maker.relay() : nullptr;
   int code = TRY(run_foreground(maker.launch().pidfd(), signals, maker.take_terminal(), relay));
-  if (!options.keep) TRY(destroy(maker.containers(), container, &maker.cgroup()));
+  if (!options.keep) TRY(destroy_ended(maker.containers(), container, &maker.cgroup()));
   return code;
 }
 

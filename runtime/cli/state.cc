@@ -197,8 +197,12 @@ Result<cgroup::Container> Container::find_cgroup() const {
 Result<Containers> Containers::open(const std::string& root) {
   Containers out;
   out.path_ = root.empty() ? default_root() : root;
-  TRY(sys::make_directories(out.path_, 0700).wrap("--root " + out.path_));
-  out.root_ = TRY(sys::open_directory(out.path_));
+  auto opened = sys::open_directory(out.path_);
+  if (!opened && opened.error().code() == Code::not_found) {  // there was no container before
+    TRY(sys::make_directories(out.path_, 0700).wrap("--root " + out.path_));
+    opened = sys::open_directory(out.path_);
+  }
+  out.root_ = TRY(std::move(opened).wrap("--root " + out.path_));
   return out;
 }
 

@@ -358,9 +358,10 @@ Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const 
   return out;
 }
 
+bool may_lower_oom_score(const LauncherInfo& own) { return own.is_host_root && own.capabilities >> kCapSysResource & 1; }
+
 int plan_oom_score(int wanted, const LauncherInfo& own) {
-  bool may_lower = own.is_host_root && own.capabilities >> kCapSysResource & 1;
-  return may_lower ? wanted : std::max(wanted, own.oom_score_adj);
+  return may_lower_oom_score(own) ? wanted : std::max(wanted, own.oom_score_adj);
 }
 
 // ---- names to numbers ----

@@ -37,7 +37,7 @@ struct SandboxInfo {
 };
 struct LauncherInfo {  // properties of the launching process
   uint64_t capabilities = ~uint64_t(0);
-  int oom_score_adj = 0;
+  int oom_score_adj = 0;       // 0 for who may lower it
   bool is_host_root = true;    // false: the capabilities apply in a user namespace only
   bool may_set_groups = true;  // /proc/self/setgroups
 };
@@ -106,6 +106,7 @@ struct CapabilitySets {
 // Capabilities that `own` lacks are omitted, because a process can only pass on those it has.
 Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const LauncherInfo& own);
 // A value below our own needs CAP_SYS_RESOURCE; without it, the result is at least our own.
+bool may_lower_oom_score(const LauncherInfo& own);
 int plan_oom_score(int wanted, const LauncherInfo& own);
 
 // These convert names to the numbers of the kernel's interfaces. Errors: invalid, unsupported, with the field.

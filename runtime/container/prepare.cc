@@ -297,23 +297,19 @@ Result<void> check_labels(const oci::Process& process) {
   return {};
 }
 
-Result<void> write_cgroups(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
-  if (!input.v1_tasks || input.v1_tasks->empty()) return {};
+void write_cgroups(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
+  if (!input.v1_tasks || input.v1_tasks->empty()) return;
   std::vector<int32_t> tasks;
-  for (const Fd& each : *input.v1_tasks) {
-    Fd copy = TRY(sys::duplicate(each));
-    tasks.push_back(keep(out, std::move(copy)));
-  }
+  for (Fd& each : *input.v1_tasks) tasks.push_back(keep(out, std::move(each)));
   plan.v1_tasks = writer.items(tasks);
   plan.flags |= launch::kPlanV1;
-  return {};
 }
 
 // What the container's first process and an exec have in common.
 Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process, launch::Plan& plan,
                            Prepared& out) {
   TRY(check_labels(process));
-  TRY(write_cgroups(writer, input, plan, out));
+  write_cgroups(writer, input, plan, out);
   plan.cwd = writer.text(process.cwd);
   // The kernel expects a command. Source: AppArmor's attr/exec, as written by aa_change_onexec(2).
   plan.apparmor = writer.text_or_none(process.apparmor_profile.empty() ? "" : "exec " + process.apparmor_profile);
@@ -412,9 +408,9 @@ std::vector<sys::IdRange> id_ranges(const std::vector<oci::IdMapping>& maps) {
 Result<LauncherInfo> launcher_info() {
   LauncherInfo out;
   out.capabilities = TRY(sys::own_capabilities());
-  out.oom_score_adj = TRY(sys::own_oom_score());
   out.is_host_root = TRY(sys::in_initial_user_namespace());
-  out.may_set_groups = TRY(sys::may_set_groups());
+  if (!may_lower_oom_score(out)) out.oom_score_adj = TRY(sys::own_oom_score());
+  if (!out.is_host_root) out.may_set_groups = TRY(sys::may_set_groups());  // nobody can forbid it in the initial one
   return out;
 }
 

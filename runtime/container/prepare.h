@@ -56,7 +56,7 @@ struct PrepareInput {
   std::string create_state, start_state, state_tail;  // for hooks: the container's state in JSON before and after its pid
   std::string root_path, bundle;                      // of a bundle: its root, and the directory of createContainer hooks
   bool keeps_groups = false;                          // the process keeps the launcher's supplementary groups
-  const std::vector<Fd>* v1_tasks = nullptr;          // the files `tasks` of the cgroups of v1 that it joins first of all
+  std::vector<Fd>* v1_tasks = nullptr;                // the files `tasks` of the cgroups of v1 that it joins first; moved from
 };
 
 // `root`: the root file system as a detached mount; none if a mount namespace is joined. Errors: invalid, unsupported, not_found,

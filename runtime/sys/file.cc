@@ -380,6 +380,12 @@ Result<DiskUsage> disk_usage(const Fd& fd) {
   return out;
 }
 
+Result<int64_t> magic_of(const char* path) {
+  struct statfs about;
+  if (::statfs(path, &about) < 0) return Error::from_errno(std::string("statfs ") + path);
+  return int64_t(about.f_type);
+}
+
 Result<void> unless_read_only(Result<void> done) {
   if (!done && done.error().err() == EROFS) return {};
   return done;

@@ -115,6 +115,7 @@ struct DiskUsage {
   int64_t magic = 0;  // the file system's type, linux/magic.h
 };
 Result<DiskUsage> disk_usage(const Fd& fd);
+Result<int64_t> magic_of(const char* path);  // of the file system that is there
 
 // Takes an exclusive lock, held until the descriptor is closed. Waits a second for a holder that was just killed: a process that
 // it was about to execute may still hold its descriptors for a moment. Creates the file if it is missing; on a read-only file
