@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "runtime/launch/launcher.h"
@@ -26,7 +27,11 @@ std::string_view launcher() { return {reinterpret_cast<const char*>(kLauncher), 
 // Reads one Report from a report socket, with its descriptor. Nothing at end of file.
 Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socket) {
   launch::Report report{};
-  auto message = TRY(sys::receive_message(socket, std::as_writable_bytes(std::span(&report, 1))));
+  auto received = sys::receive_message(socket, std::as_writable_bytes(std::span(&report, 1)));
+  // It ended before it read all that it was sent. The kernel tells that once; what it said follows.
+  if (!received && received.error().err() == ECONNRESET)
+    received = sys::receive_message(socket, std::as_writable_bytes(std::span(&report, 1)));
+  sys::Message message = TRY(std::move(received));
   if (message.size != sizeof report) return std::optional<std::pair<launch::Report, Fd>>();
   Fd fd = message.fds.empty() ? Fd() : std::move(message.fds[0]);
   return std::optional<std::pair<launch::Report, Fd>>(std::in_place, report, std::move(fd));
@@ -54,6 +59,7 @@ Result<DirectLaunch> DirectLaunch::begin(const LaunchSpec& spec) {
   start.beside = &far;
   sys::Spawned spawned = TRY(sys::spawn(start));
   DirectLaunch out;
+  out.is_silent_ = !prepared.has_reports;
   out.pid_ = spawned.pid;
   out.pidfd_ = std::move(spawned.pidfd);
   out.report_ = std::move(near);
@@ -87,6 +93,8 @@ Result<void> DirectLaunch::say_go() {
 
 Result<DirectLaunch::News> DirectLaunch::next() {
   News out;
+  // Otherwise the report before the exec would wake us, and exec again, on a processor that the container could use.
+  if (std::exchange(is_silent_, false)) TRY(sys::wait_hung_up(report_));
   auto report = TRY(read_report(report_));
   if (!report) {  // exec has closed it, or the process has ended
     if (is_executing_) return out;
@@ -123,6 +131,7 @@ void DirectLaunch::end() {
 Result<Started> start_held(const Fd& directory, const std::string& socket) {
   auto connected = sys::connect_unix(directory, socket);
   if (!connected) return Error(Code::conflict, "nobody waits to be started");
+  TRY(sys::wait_hung_up(*connected));  // all it says before is for the result
   bool is_executing = false;
   Started out;
   while (true) {

@@ -48,6 +48,7 @@ class DirectLaunch {
  private:
   Result<void> tell(const LaunchSpec& spec);
   int pid_ = 0;
+  bool is_silent_ = false;  // until its end, nothing on the report socket asks for an answer
   bool is_executing_ = false;
   std::string said_;
   Fd pidfd_, report_;

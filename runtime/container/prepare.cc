@@ -362,6 +362,11 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   return {};
 }
 
+bool has_reports(const PrepareInput& input, const launch::Plan& plan) {
+  return plan.flags & (launch::kPlanTerminal | launch::kPlanGate | launch::kPlanHold) ||
+         (input.seccomp && input.seccomp->listener);
+}
+
 uint64_t propagation_of(const std::string& name) {
   uint64_t flags = name.ends_with("shared")       ? 1 << 20
                    : name.ends_with("slave")      ? 1 << 19
@@ -523,6 +528,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   if (input.waits) plan.flags |= launch::kPlanWait;
   if (!spec.hooks.prestart.empty() || !spec.hooks.create_runtime.empty()) plan.flags |= launch::kPlanGate;
   if (input.hold) plan.flags |= launch::kPlanHold;
+  out.has_reports = has_reports(input, plan);
   TRY(carry_rest(input.sandbox, plan, out));
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
@@ -566,6 +572,7 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   TRY(write_affinity(writer, process, plan));
   TRY(write_personality(writer, input.spec->linux_, plan));
   give_proc(plan, out);
+  out.has_reports = has_reports(input, plan);
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }

@@ -24,6 +24,7 @@ struct Prepared {
   uint32_t request_flags = 0;       // for coracle-pause
   uint64_t clone_flags = 0;         // for a caller that clones: the new namespaces, and
   Fd pid_namespace;                 // the pid namespace to start in
+  bool has_reports = false;         // before it executes its program, the child reports more than a failure
   std::vector<std::string> mounts;  // destinations, for error messages
   std::vector<int> in_order(const Fd* cgroup, const Fd* const streams[3], const Fd* log_directory) const;
 };

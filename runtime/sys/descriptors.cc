@@ -169,6 +169,12 @@ Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds
   return poll_one(fd, POLLPRI, timeout);
 }
 
+Result<void> wait_hung_up(const Fd& socket) {
+  bool has_hung_up = false;
+  while (!has_hung_up) has_hung_up = TRY(poll_one(socket, 0, std::nullopt));  // false: a signal
+  return {};
+}
+
 Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return Error::from_errno("unix socket");

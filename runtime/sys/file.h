@@ -157,6 +157,9 @@ Result<bool> wait_readable(const Fd& fd, std::optional<std::chrono::milliseconds
 // before.
 Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds> timeout);
 
+// Waits until the peer of a connection has closed it, whatever there is to read: messages do not wake the caller.
+Result<void> wait_hung_up(const Fd& socket);
+
 // ---- sockets between processes of this machine ----
 
 // A SEQPACKET socket bound to `name` in `dir`, not listening yet. The length of the path is not limited.

@@ -8,6 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <span>
+#include <thread>
+
 #include "runtime/base/scope.h"
 
 namespace coracle::sys {
@@ -120,6 +125,23 @@ TEST_F(FileTest, locks_once) {
   EXPECT_EQ(lock_file(path_ + "/lock").error().code(), Code::conflict);
   first.reset();
   EXPECT_TRUE(lock_file(path_ + "/lock").ok());
+}
+
+TEST_F(FileTest, waits_for_the_end_of_a_connection_and_not_for_its_messages) {
+  std::pair<Fd, Fd> ends = MUST(make_socketpair(SOCK_SEQPACKET));
+  const std::string text = "said";
+  std::atomic<bool> is_open = true;
+  std::jthread peer([&] {
+    MUST(send_message(ends.second, std::as_bytes(std::span(text)), {}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    is_open = false;
+    ends.second.reset();
+  });
+  MUST(wait_hung_up(ends.first));
+  EXPECT_FALSE(is_open);
+  std::array<std::byte, 8> buffer;
+  EXPECT_EQ(MUST(receive_message(ends.first, buffer)).size, text.size());
+  EXPECT_EQ(MUST(receive_message(ends.first, buffer)).size, 0u);
 }
 
 }  // namespace
