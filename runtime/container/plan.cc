@@ -127,11 +127,13 @@ std::string v1_directory(const cgroup::V1Hierarchy& hierarchy) {  // "cpu,cpuacc
 // bound: that shows the same as new mounts in its cgroup namespace, with fewer system calls and without cgroup_mutex.
 void add_v1_mounts(const MountDraft& wanted, const SandboxInfo& sandbox, std::vector<MountDraft>& out) {
   MountDraft top = wanted;
+  top.flags |= launch::kMountHolds;
   top.type = "tmpfs";
   top.options.data = {{"source", "tmpfs", true}, {"mode", "755", true}};
   out.push_back(std::move(top));
   MountDraft one = wanted;
   one.kind = launch::MountKind::outer;
+  one.flags |= launch::kMountInHeld;
   one.options.propagation = 0;
   one.options.data.clear();
   for (const cgroup::V1Hierarchy& hierarchy : sandbox.v1) {

@@ -44,6 +44,8 @@ enum MountFlags : uint32_t {
   kMountCopyUp = 1 << 3,    // starts with a copy of the image's files at the destination
   kMountKeepMode = 1 << 4,  // the root of the mount gets the mode of the directory that it covers, if there is one
   kMountBeneath = 1 << 5,   // inner: includes the mounts beneath the source
+  kMountHolds = 1 << 6,     // a new tmpfs; the next steps mount in it, with
+  kMountInHeld = 1 << 7,    // outer: the destination is a directory at the top of that file system, which is still empty
 };
 
 struct MountStep {

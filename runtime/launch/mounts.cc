@@ -343,8 +343,22 @@ void set_propagation(const Child& child, int mount, const MountStep& step, int a
   must(child, Stage::mount, k_mount_setattr(mount, "", flags, &attributes), at);
 }
 
+// Nobody else can reach the new file system, so that the name of a directory in it leads nowhere else.
+void mount_in_held(const Child& child, const MountStep& step, int at) noexcept {
+  const MountStep* holder = &step;
+  while (holder != child.items<MountStep>(child.header().mounts) && !(holder->flags & kMountHolds)) --holder;
+  Split parts;
+  if (!split(child.text(step.destination), parts)) fail(child, Stage::mount, kE2big, at);
+  int tree = outer_tree(child, step, at);
+  int rc = k_mkdirat(holder->fd, parts.name, 0755);
+  if (rc != -kEexist) must(child, Stage::mount, rc, at);
+  must(child, Stage::mount, k_move_mount(tree, "", holder->fd, parts.name, MOVE_MOUNT_F_EMPTY_PATH), at);
+  k_close(tree);
+}
+
 void mount_one(Child& child, MountStep& step, int at) noexcept {
   if (step.kind == MountKind::own_directory) return keep_writable(child, step, at);
+  if (step.flags & kMountInHeld) return mount_in_held(child, step, at);
   int tree = make_tree(child, step, at);
   uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));
@@ -364,8 +378,8 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   const bool is_later = step.propagation & kMsUnbindable && child.has(kPlanUnshareMounts);
   if (step.propagation && !is_later) set_propagation(child, tree, step, at);
   if (step.flags & kMountProc) child.proc = tree;
-  if (is_the_kernel_s(child, step) || becomes_readonly(child, step)) {
-    step.fd = tree;  // in our private copy of the plan, for place_of and make_file_systems_readonly
+  if (is_the_kernel_s(child, step) || becomes_readonly(child, step) || step.flags & kMountHolds) {
+    step.fd = tree;  // in our private copy of the plan, for place_of, make_file_systems_readonly and mount_in_held
   } else if (step.kind != MountKind::attach) {
     k_close(tree);
   }
@@ -450,11 +464,12 @@ void make_link(const Child& child, const LinkStep& step, LastParent& last, int a
   if (rc != -kEexist) must(child, Stage::link, rc, at);
 }
 
-// The sources of masks. Never from the image, where any file may be called /dev/null (CVE-2025-31133).
+// The first mask of each kind, where it was attached: the others are clones of it, with its attributes. -1: none yet.
 struct Masks {
-  int empty = -1;  // an empty tmpfs, created for the first directory
+  int empty = -1, null = -1;
 };
 
+// Never from the image, where any file may be called /dev/null (CVE-2025-31133).
 int null_mask(const Child& child, int at) noexcept {
   int tree = clone_tree(child, child.text(child.header().null_path), Stage::mask, at);
   struct statx about;
@@ -464,19 +479,24 @@ int null_mask(const Child& child, int at) noexcept {
   return tree;
 }
 
-// One tmpfs for all masked directories of a container: the first mount is the tmpfs itself, the others are clones.
-int empty_mask(const Child& child, Masks& masks, int at) noexcept {
+int empty_mask(const Child& child, int at) noexcept {
   if (const char* path = child.text(child.header().empty_path)) return clone_tree(child, path, Stage::mask, at);
-  if (masks.empty >= 0)
-    return must(child, Stage::mask, k_open_tree(masks.empty, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath), at);
   int context = must(child, Stage::mask, k_fsopen("tmpfs"), at);
   must(child, Stage::mask, k_fsconfig(context, FSCONFIG_SET_STRING, "size", "0"), at);
   must(child, Stage::mask, k_fsconfig(context, FSCONFIG_SET_STRING, "nr_inodes", "1"), at);
   must(child, Stage::mask, k_fsconfig(context, FSCONFIG_SET_STRING, "mode", "755"), at);
   must(child, Stage::mask, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr), at);
-  masks.empty = must(child, Stage::mask, k_fsmount(context, 0), at);
+  int tree = must(child, Stage::mask, k_fsmount(context, 0), at);
   k_close(context);
-  return masks.empty;
+  return tree;
+}
+
+int first_mask(const Child& child, bool is_directory, int at) noexcept {
+  int tree = is_directory ? empty_mask(child, at) : null_mask(child, at);
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (is_directory ? MOUNT_ATTR_NODEV : 0);
+  must(child, Stage::mask, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
+  return tree;
 }
 
 // Covers a file with /dev/null and a directory with an empty directory.
@@ -487,13 +507,14 @@ void mask(const Child& child, Masks& masks, const char* path, int at) noexcept {
   must(child, Stage::mask, destination, at);
   struct statx about;
   must(child, Stage::mask, k_statx(destination, "", kAtEmptyPath, &about), at);
-  bool is_directory = (about.stx_mode & kModeTypeMask) == kModeDirectory;
-  int tree = is_directory ? empty_mask(child, masks, at) : null_mask(child, at);
-  mount_attr attributes{};
-  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (is_directory ? MOUNT_ATTR_NODEV : 0);
-  must(child, Stage::mask, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
+  const bool is_directory = (about.stx_mode & kModeTypeMask) == kModeDirectory;
+  int& first = is_directory ? masks.empty : masks.null;
+  const bool is_first = first < 0;
+  int tree = is_first ? first_mask(child, is_directory, at)
+                      : must(child, Stage::mask, k_open_tree(first, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath), at);
   must(child, Stage::mask, move_to(tree, destination), at);
-  if (tree != masks.empty) k_close(tree);
+  if (is_first) first = tree;
+  else k_close(tree);
   k_close(destination);
 }
 
@@ -617,6 +638,7 @@ void restrict_file_system(Child& child) noexcept {
   Masks masks;
   for (uint32_t i = 0; i < plan.masked_paths.count; ++i) mask(child, masks, child.text(masked[i]), int(i));
   if (masks.empty >= 0) k_close(masks.empty);
+  if (masks.null >= 0) k_close(masks.null);
 }
 
 void make_working_directory(const Child& child) noexcept {

@@ -232,6 +232,8 @@ TEST(Plan, a_mount_of_cgroups_shows_the_hierarchies_of_v1_that_the_container_is_
     EXPECT_EQ(mounts[i].kind, want[i].kind) << i;
     EXPECT_EQ(mounts[i].kind == launch::MountKind::outer ? mounts[i].source : mounts[i].type, want[i].what);
     EXPECT_EQ(mounts[i].options.set, uint64_t(i < 4 ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID : 0)) << i;
+    const uint32_t holds = i == 0 ? uint32_t(launch::kMountHolds) : i < 4 ? uint32_t(launch::kMountInHeld) : 0;
+    EXPECT_EQ(mounts[i].flags & (launch::kMountHolds | launch::kMountInHeld), holds) << i;
   }
   using Links = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(plan_links(spec, sandbox), (Links{{"cpu,cpuacct", "/sys/fs/cgroup/cpu"}, {"cpu,cpuacct", "/sys/fs/cgroup/cpuacct"}}));
