@@ -38,6 +38,7 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
     // What is left out is the container's. Source: runc; crun for the capabilities.
     const oci::Process& own = container.saved().process;
     if (!out.oom_score_adj) out.oom_score_adj = own.oom_score_adj;
+    if (!out.user.umask) out.user.umask = own.user.umask;
     if (!out.capabilities) out.capabilities = own.capabilities;
     if (out.apparmor_profile.empty()) out.apparmor_profile = own.apparmor_profile;
     if (out.selinux_label.empty()) out.selinux_label = own.selinux_label;

@@ -282,8 +282,10 @@ Result<void> write_scheduling(PlanWriter& writer, const oci::Process& process, l
 
 // Only for exec; the cgroup limits the processors of the container's own process.
 Result<void> write_affinity(PlanWriter& writer, const oci::Process& process, launch::Plan& plan) {
-  if (!process.exec_cpu_affinity || process.exec_cpu_affinity->final_cpus.empty()) return {};
-  auto bits = TRY(plan_bits(process.exec_cpu_affinity->final_cpus, "process.execCPUAffinity.final"));
+  const oci::CpuAffinity affinity = process.exec_cpu_affinity.value_or(oci::CpuAffinity());
+  if (affinity.initial.empty() && affinity.final_cpus.empty()) plan.flags |= launch::kPlanAllProcessors;
+  if (affinity.final_cpus.empty()) return {};
+  auto bits = TRY(plan_bits(affinity.final_cpus, "process.execCPUAffinity.final"));
   plan.affinity = writer.items(bits);
   return {};
 }
@@ -507,7 +509,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   if (input.sandbox.is_pod) plan.empty_path = writer.text("/empty");
   plan.root_propagation = propagation_of(spec.linux_.rootfs_propagation);
   if (spec.root.readonly) plan.flags |= launch::kPlanReadonlyRoot;
-  plan.flags |= launch::kPlanMakeDirectory;
+  plan.flags |= launch::kPlanMakeDirectory | launch::kPlanAllProcessors;
   if (!input.sandbox.is_pod) {  // coracle-pause sets a pod's names
     plan.hostname = writer.text_or_none(spec.hostname);
     plan.domainname = writer.text_or_none(spec.domainname);

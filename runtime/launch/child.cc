@@ -38,6 +38,16 @@ void wait_for_go(const Child& child) noexcept {
   if (k_read(child.report, &go, sizeof go) != long(sizeof go)) k_exit(1);
 }
 
+// Since Linux 6.2 an affinity outlives the change of cgroups. The kernel leaves out the processors that they do not have, also
+// when they change. Source: sched_setaffinity(2); runc, crun.
+void forget_affinity(const Child& child) noexcept {
+  constexpr size_t kProcessorsMax = 8192;  // NR_CPUS of the largest machines
+  if (!child.has(kPlanAllProcessors)) return;
+  uint64_t all[kProcessorsMax / 64];
+  for (uint64_t& some : all) some = ~uint64_t(0);
+  (void)k_sched_setaffinity(sizeof all, all);  // it is not confinement: the cgroups are
+}
+
 void enter_namespaces(Child& child) noexcept {
   const Plan& plan = child.header();
   if (child.launch->time_namespace >= 0)
@@ -176,6 +186,7 @@ void run_child(const Launch& launch) noexcept {
   map_plan(child);
   join_cgroups(child);
   if (child.has(kPlanWait)) wait_for_go(child);
+  forget_affinity(child);
   must(child, Stage::session, k_setsid());
   if (child.has(kPlanExec)) {
     have_proc(child);  // before joining the container's namespaces, where it may be masked

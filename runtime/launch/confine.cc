@@ -106,8 +106,15 @@ void set_capabilities(const Child& child) noexcept {
 
 // Afterwards the working directory is guaranteed to be inside the root: a directory outside (reached through an open descriptor)
 // has no path here. Source: CVE-2024-21626.
+// A directory that is closed to the user is entered with the launcher's privileges, as with runc and crun: images have such ones.
 void change_directory(const Child& child) noexcept {
-  must(child, Stage::working_directory, k_chdir(child.text(child.header().cwd)));
+  const char* path = child.text(child.header().cwd);
+  int rc = k_chdir(path);
+  if (rc == -kEaccess && child.has(kPlanCapabilities)) {  // set_capabilities() takes them away
+    raise_effective(child);
+    rc = k_chdir(path);
+  }
+  must(child, Stage::working_directory, rc);
   char where[4096];
   long n = k_getcwd(where, sizeof where);
   if (n == -kErange) return;  // too long, but it has a path

@@ -116,6 +116,7 @@ enum PlanFlags : uint32_t {
   kPlanLoopback = 1 << 22,        // the network namespace is new, and the child brings loopback up
   kPlanV1 = 1 << 23,              // it joins cgroups of v1
   kPlanProc = 1 << 24,            // exec: its launcher gives it a procfs
+  kPlanAllProcessors = 1 << 25,   // it may run on all processors of its cgroups, whatever its launcher's affinity is
 };
 
 struct Plan {

@@ -161,6 +161,53 @@ bool becomes_readonly(const Child& child, const MountStep& step) noexcept {
   return step.kind == MountKind::file_system && step.attributes & MOUNT_ATTR_RDONLY && same(child.text(step.type), "tmpfs");
 }
 
+// Where to resolve a path: from the root, or from the procfs or sysfs mounted above it. Another user of the root could rename its
+// mount point meanwhile, and masks would be misplaced; the descriptor always refers to the same mount.
+struct Place {
+  int dir;
+  const char* path;
+};
+
+bool is_the_kernel_s(const Child& child, const MountStep& step) noexcept {
+  if (step.kind != MountKind::file_system) return false;
+  const char* type = child.text(step.type);
+  return same(type, "proc") || same(type, "sysfs");
+}
+
+// The rest of the path beneath the directory, or nullptr.
+const char* beneath(const char* path, const char* dir) noexcept {
+  while (*dir && *path == *dir) ++path, ++dir;
+  if (*dir || (*path && *path != '/')) return nullptr;
+  return *path ? path : "/";
+}
+
+Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexcept {
+  Place out{child.root, path};
+  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
+  for (uint32_t i = 0; i < mounts_done; ++i) {  // later mounts cover earlier ones
+    const char* rest = beneath(path, child.text(mounts[i].destination));
+    if (!rest) continue;
+    out = is_the_kernel_s(child, mounts[i]) ? Place{mounts[i].fd, rest} : Place{child.root, path};
+  }
+  return out;
+}
+
+uint64_t resolve_of(const MountStep& step) noexcept { return step.flags & kMountNoLinks ? kNoLinks : kInRoot; }
+
+// A tmpfs without a mode option gets the mode of the directory that it covers, as if it were given. Source: runc and crun, which
+// engines rely on.
+void keep_mode(const Child& child, const MountStep& step, int context, int at) noexcept {
+  const Place place = place_of(child, child.text(step.destination), uint32_t(at));
+  int there = k_openat2(place.dir, place.path, O_PATH, 0, resolve_of(step));
+  if (there < 0) return;  // it will be created, or a later step reports the error
+  struct statx about;
+  must(child, Stage::mount, k_statx(there, "", kAtEmptyPath, &about), at);
+  k_close(there);
+  char mode[] = "0000";
+  for (int i = 0; i < 4; ++i) mode[i] = char('0' + (about.stx_mode >> (3 * (3 - i)) & 7));
+  must(child, Stage::mount, k_fsconfig(context, FSCONFIG_SET_STRING, "mode", mode), at);
+}
+
 int new_file_system(const Child& child, const MountStep& step, int at) noexcept {
   int context = must(child, Stage::mount, k_fsopen(child.text(step.type)), at);
   const uint32_t* options = child.items<uint32_t>(step.options);
@@ -169,6 +216,7 @@ int new_file_system(const Child& child, const MountStep& step, int at) noexcept 
     must(child, Stage::mount, k_fsconfig(context, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, child.text(options[i]), value),
          at);
   }
+  if (step.flags & kMountKeepMode) keep_mode(child, step, context, at);
   must(child, Stage::mount, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr), at);
   unsigned later = becomes_readonly(child, step) ? unsigned(MOUNT_ATTR_RDONLY) : 0;
   int tree = must(child, Stage::mount, k_fsmount(context, unsigned(step.attributes) & ~later), at);
@@ -271,37 +319,6 @@ int make_tree(Child& child, const MountStep& step, int at) noexcept {
   return tree;
 }
 
-// Where to resolve a path: from the root, or from the procfs or sysfs mounted above it. Another user of the root could rename its
-// mount point meanwhile, and masks would be misplaced; the descriptor always refers to the same mount.
-struct Place {
-  int dir;
-  const char* path;
-};
-
-bool is_the_kernel_s(const Child& child, const MountStep& step) noexcept {
-  if (step.kind != MountKind::file_system) return false;
-  const char* type = child.text(step.type);
-  return same(type, "proc") || same(type, "sysfs");
-}
-
-// The rest of the path beneath the directory, or nullptr.
-const char* beneath(const char* path, const char* dir) noexcept {
-  while (*dir && *path == *dir) ++path, ++dir;
-  if (*dir || (*path && *path != '/')) return nullptr;
-  return *path ? path : "/";
-}
-
-Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexcept {
-  Place out{child.root, path};
-  const MountStep* mounts = child.items<MountStep>(child.header().mounts);
-  for (uint32_t i = 0; i < mounts_done; ++i) {  // later mounts cover earlier ones
-    const char* rest = beneath(path, child.text(mounts[i].destination));
-    if (!rest) continue;
-    out = is_the_kernel_s(child, mounts[i]) ? Place{mounts[i].fd, rest} : Place{child.root, path};
-  }
-  return out;
-}
-
 // Since Linux 6.8 mounts are listed in the order of creation. A tree of the plan was created before all others, so it is cloned
 // again at its turn. Then the list has the order of the mounts.
 int make_anew(const Child& child, int tree, int destination, int at) noexcept {
@@ -315,22 +332,11 @@ int make_anew(const Child& child, int tree, int destination, int at) noexcept {
 }
 
 void keep_writable(const Child& child, const MountStep& step, int at) noexcept {
-  const uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
-  int place = must(child, Stage::mount, open_destination(child.root, child.text(step.destination), false, resolve), at);
+  int place = must(child, Stage::mount, open_destination(child.root, child.text(step.destination), false, resolve_of(step)), at);
   int tree = must(child, Stage::mount, k_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath), at);
   must(child, Stage::mount, move_to(tree, place), at);
   k_close(tree);
   k_close(place);
-}
-
-// A tmpfs without a mode option gets the mode of the directory that it covers. Source: runc and crun, which engines rely on.
-void keep_mode(const Child& child, int tree, const Place& place, uint64_t resolve, int at) noexcept {
-  int there = k_openat2(place.dir, place.path, O_PATH, 0, resolve);
-  if (there < 0) return;  // it will be created, or the next step reports the error
-  struct statx about;
-  must(child, Stage::mount, k_statx(there, "", kAtEmptyPath, &about), at);
-  must(child, Stage::mount, k_fchmodat(tree, ".", about.stx_mode & 07777), at);
-  k_close(there);
 }
 
 // What a copy of the mounts for another user namespace does not have.
@@ -360,11 +366,9 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   if (step.kind == MountKind::own_directory) return keep_writable(child, step, at);
   if (step.flags & kMountInHeld) return mount_in_held(child, step, at);
   int tree = make_tree(child, step, at);
-  uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));
-  if (step.flags & kMountKeepMode) keep_mode(child, tree, place, resolve, at);
   const bool on_file = is_file(child, step, tree, at);
-  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, on_file, resolve), at);
+  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, on_file, resolve_of(step)), at);
   if (step.flags & kMountCopyUp) {
     act_as_host(child);  // the copied files may have any owner
     copy_up(child, step, tree, destination, at);
@@ -535,8 +539,10 @@ void make_readonly(const Child& child, const char* path, int at) noexcept {
 
 }  // namespace
 
+// What is made has the mode that is asked for, whatever its launcher's umask is.
 void make_file_system(Child& child) noexcept {
   const Plan& plan = child.header();
+  const unsigned umask = k_umask(0);
   attach_root(child);
   act_as_container(child);
   MountStep* mounts = child.items<MountStep>(plan.mounts);
@@ -548,6 +554,7 @@ void make_file_system(Child& child) noexcept {
   for (uint32_t i = 0; i < plan.links.count; ++i) make_link(child, links[i], last, int(i));
   if (last.fd >= 0) k_close(last.fd);
   act_as_host(child);
+  k_umask(umask);
 }
 
 bool loses_propagation(const Child& child) noexcept {
@@ -568,8 +575,7 @@ void restore_propagation(const Child& child) noexcept {
       is_covered |= beneath(path, child.text(mounts[later].destination)) != nullptr;
     if (!(mounts[i].propagation & kLostPropagation) || is_covered) continue;
     int root = must(child, Stage::mount, k_openat(kCwd, "/", O_PATH | O_DIRECTORY), int(i));
-    const uint64_t resolve = mounts[i].flags & kMountNoLinks ? kNoLinks : kInRoot;
-    int mount = k_openat2(root, path, O_PATH, 0, resolve);
+    int mount = k_openat2(root, path, O_PATH, 0, resolve_of(mounts[i]));
     k_close(root);
     if (mount == -kEnoent || mount == -kEnotdir) continue;  // a mask covers it, or a hook has taken it away
     must(child, Stage::mount, mount, int(i));
@@ -630,13 +636,25 @@ void leave_proc(Child& child) noexcept {
   child.proc = -1;
 }
 
+namespace {
+
+bool is_repeated(const Child& child, const uint32_t* paths, uint32_t at) noexcept {
+  for (uint32_t i = 0; i < at; ++i)
+    if (same(child.text(paths[i]), child.text(paths[at]))) return true;
+  return false;
+}
+
+}  // namespace
+
 void restrict_file_system(Child& child) noexcept {
   const Plan& plan = child.header();
   const uint32_t* readonly = child.items<uint32_t>(plan.readonly_paths);
-  for (uint32_t i = 0; i < plan.readonly_paths.count; ++i) make_readonly(child, child.text(readonly[i]), int(i));
+  for (uint32_t i = 0; i < plan.readonly_paths.count; ++i)
+    if (!is_repeated(child, readonly, i)) make_readonly(child, child.text(readonly[i]), int(i));
   const uint32_t* masked = child.items<uint32_t>(plan.masked_paths);
   Masks masks;
-  for (uint32_t i = 0; i < plan.masked_paths.count; ++i) mask(child, masks, child.text(masked[i]), int(i));
+  for (uint32_t i = 0; i < plan.masked_paths.count; ++i)
+    if (!is_repeated(child, masked, i)) mask(child, masks, child.text(masked[i]), int(i));
   if (masks.empty >= 0) k_close(masks.empty);
   if (masks.null >= 0) k_close(masks.null);
 }
@@ -644,9 +662,11 @@ void restrict_file_system(Child& child) noexcept {
 void make_working_directory(const Child& child) noexcept {
   const Plan& plan = child.header();
   if (!child.has(kPlanMakeDirectory)) return;
+  const unsigned umask = k_umask(0);
   act_as_container(child);
   int fd = make_directories(child.root, child.text(plan.cwd), kInRoot);
   act_as_host(child);
+  k_umask(umask);
   if (fd >= 0) k_close(fd);  // errors are reported by the later chdir
 }
 

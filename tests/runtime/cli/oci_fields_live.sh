@@ -572,6 +572,33 @@ expect "the version says which specification, as the features do" \
   "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
 expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups" \
   "$(run features | python3 -c 'import json, sys; print(*sorted(json.load(sys.stdin)["potentiallyUnsafeConfigAnnotations"]))')"
+# ---- as images and engines know it from runc and crun ----
+mkdir -m 700 "$work/b/rootfs/private"
+closed='c["process"]["user"] = {"uid": 42, "gid": 42, "umask": 0o27}; c["process"]["cwd"] = "/private"'
+see "a working directory that is closed to the user is entered" "/private no" 'echo $(pwd) $(ls / /private > /dev/null 2>&1 || echo no)' "$closed"
+config 'sleep 1000' "$closed"
+run run -d --bundle "$work/b" x < /dev/null > /dev/null
+echo '{"args": ["sh", "-c", "umask"], "cwd": "/", "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}}' > "$work/process.json"
+expect "by an exec, too" "/private" "$(run exec x sh -c pwd 2>&1)"
+expect "whose umask is the container's" "0027 0027" "$(umask 0; echo $(run exec x sh -c umask; run exec --process "$work/process.json" x))"
+run delete --force x
+config 'echo $(stat -c %a /made /made/up)' 'mount("/made/up/here", "tmpfs", "tmpfs")'
+expect "directories are made with their mode, whatever the caller's umask is" "755 755" "$(umask 077; run run --bundle "$work/b" x 2>&1)"
+see "a path that is listed twice is covered once" "1 1" 'echo $(for path in /data /bin; do grep -c " $path " /proc/self/mountinfo; done)' \
+  'c["linux"]["maskedPaths"] = ["/data", "/data"]; c["linux"]["readonlyPaths"] = ["/bin", "/bin"]'
+see "a tmpfs shows the mode that it has from its directory" "750 mode=750" \
+  'echo $(stat -c %a /data) $(grep " /data " /proc/self/mountinfo | grep -o "mode=[0-7]*")' 'mount("/data", "tmpfs", "tmpfs")'
+config 'sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status; exec sleep 1000'
+if [ "$(nproc)" -gt 1 ] && [ "$(nproc)" = "$(nproc --all)" ] && command -v taskset > /dev/null; then
+  all=$(sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status)
+  : > "$work/out"
+  taskset -c 0 "$oci" --root "$work/root" run -d --bundle "$work/b" x < /dev/null > "$work/out"
+  for _ in $(seq 100); do [ -s "$work/out" ] && break; sleep 0.05; done
+  expect "it runs on all processors, and so does an exec, when the caller may not" "$all $all" \
+    "$(cat "$work/out") $(taskset -c 0 "$oci" --root "$work/root" exec x sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status)"
+  run delete --force x
+fi
+
 config 'sleep 1000' 'c["linux"]["personality"] = {"domain": "LINUX32"}'
 run run -d --bundle "$work/b" x
 expect "exec has the personality of its container" i686 "$(run exec x uname -m)"
