@@ -90,7 +90,7 @@ class Container {
   // stay. Does nothing for an unprivileged caller, who cannot attach one: it cannot open more devices in a container than before.
   Result<void> filter_devices(const std::vector<sys::DeviceMatch>& rules) const;
   // Delegates the cgroup to a user of the container, who may then create cgroups: for a container that mounts cgroup2 writable in
-  // its own cgroup namespace.
+  // its own cgroup namespace. An id of ~0 is not changed.
   Result<void> give_to(uint32_t uid, uint32_t gid) const;
 
   // The cgroup in which to start another process of the container: `inside` of it ("": the container's own). A container that has

@@ -95,7 +95,11 @@ Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceabl
   }
   if (is_no_op(setting)) return Outcome{};
   Lacks::Lack lack = lacks.explain(setting);
-  bool is_left_out = unenforceable == Unenforceable::warn || (unenforceable == Unenforceable::warn_on_v1 && lack.is_held_by_v1);
+  // "The runtime MUST generate an error when the configuration refers to a cgroup controller that is not present":
+  // config-linux.md
+  const bool is_of_v2 = setting.field.starts_with("linux.resources.unified.");
+  const bool is_excused = unenforceable == Unenforceable::warn_on_v1 && lack.is_held_by_v1 && !is_of_v2;
+  const bool is_left_out = unenforceable == Unenforceable::warn || is_excused;
   if (!is_left_out) return Error(Code::unsupported, lack.text);
   return Outcome{.warning = lack.text + "; the limit is not enforced"};
 }

@@ -31,6 +31,7 @@ using runtime::DirectLaunch;
 
 constexpr size_t kConfigBytesMax = 4 << 20;
 constexpr uint32_t kUmask = 022;
+constexpr uint32_t kUnchanged = ~uint32_t(0);  // chown(2)
 
 std::string beneath(const std::string& directory, const std::string& path) {
   return path.starts_with("/") ? path : directory + "/" + path;
@@ -129,7 +130,11 @@ class Maker {
     cgroup::Caller caller = TRY(cgroup::Caller::self(own_.is_host_root));
     cgroup_ = TRY(cgroup::Container::make(caller, wanted, pid));
     for (const std::string& warning : cgroup_.warnings()) warn(warning);
-    if (cgroup_.exists() && own_.is_host_root) TRY(cgroup_.filter_devices(runtime::plan_device_rules(spec_)));
+    if (cgroup_.exists() && own_.is_host_root) {
+      TRY(cgroup_.filter_devices(runtime::plan_device_rules(spec_)));
+      const auto owner = runtime::plan_cgroup_owner(spec_, namespaces_, user_ ? user_->ids : runtime::IdMaps{});
+      if (owner && caller.held_by_v1.empty()) TRY(cgroup_.give_to(*owner, kUnchanged));  // beside v1 it would not be safe
+    }
     container_->saved().cgroup = cgroup_.record();
     return {};
   }

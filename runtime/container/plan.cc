@@ -248,6 +248,17 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
   return out;
 }
 
+std::optional<uint32_t> plan_cgroup_owner(const oci::Spec& spec, const NamespacePlan& namespaces, const IdMaps& ids) {
+  const bool is_writable = std::any_of(spec.mounts.begin(), spec.mounts.end(), [](const oci::Mount& mount) {
+    return mount.source == "cgroup" && mount.destination == "/sys/fs/cgroup" &&
+           std::count(mount.options.begin(), mount.options.end(), "ro") == 0;
+  });
+  if (!namespaces.new_cgroup || !is_writable) return std::nullopt;
+  const uint32_t uid = spec.process.user.uid;
+  auto owner = ids.uids.empty() ? std::optional(uid) : IdMaps::host_id(ids.uids, uid);
+  return owner == 0u ? std::nullopt : owner;
+}
+
 namespace {
 
 // One of the default devices, which every container has.

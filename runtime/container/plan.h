@@ -86,6 +86,11 @@ struct MountDraft {
 };
 Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxInfo& sandbox, const IdMaps& ids);
 
+// The host's user to whom the container's cgroup is delegated, for a container that mounts its cgroups writable in its own cgroup
+// namespace: its process's. None otherwise, for host root, and for a user who is not mapped. Source: runtime-spec config-linux.md
+// "Cgroup ownership".
+std::optional<uint32_t> plan_cgroup_owner(const oci::Spec& spec, const NamespacePlan& namespaces, const IdMaps& ids);
+
 // The default devices, then those of the spec, at normalised paths and with host ids as owners. In a user namespace the spec's
 // devices keep their owners on the host: the container's root is not the owner of the host's disks.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids);

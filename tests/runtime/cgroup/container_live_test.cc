@@ -179,6 +179,10 @@ TEST_F(Live, refuses_or_tells_what_the_kernel_does_not_have) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::unsupported);
   EXPECT_TRUE(made.error().text().starts_with("linux.resources.unified.memory.nonsense: ")) << made.error().text();
+  odd.unenforceable = Unenforceable::warn_on_v1;  // who asks for a file of v2 is not served by v1
+  made = Container::make(caller_, odd, 0);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), Code::unsupported);
   odd.unenforceable = Unenforceable::warn;
   Container told = *Container::make(caller_, odd, 0);
   ASSERT_EQ(told.warnings().size(), 1u);

@@ -239,6 +239,35 @@ TEST(Plan, a_mount_of_cgroups_shows_the_hierarchies_of_v1_that_the_container_is_
   EXPECT_EQ(plan_links(spec, sandbox), (Links{{"cpu,cpuacct", "/sys/fs/cgroup/cpu"}, {"cpu,cpuacct", "/sys/fs/cgroup/cpuacct"}}));
 }
 
+TEST(Plan, a_writable_cgroup_belongs_to_the_user_of_the_process) {
+  struct Case {
+    const char* name;
+    std::vector<std::string> options;
+    bool has_namespace;
+    uint32_t uid;
+    IdMaps ids;
+    std::optional<uint32_t> want;
+  };
+  const IdMaps maps{{{0, 1000, 10}}, {{0, 1000, 10}}};
+  const Case cases[] = {{"root of a user namespace", {"nosuid"}, true, 0, maps, 1000u},
+                        {"another user of it", {}, true, 7, maps, 1007u},
+                        {"a user whom it has not", {}, true, 70, maps, std::nullopt},
+                        {"a user of the host", {}, true, 7, {}, 7u},
+                        {"host root", {}, true, 0, {}, std::nullopt},
+                        {"read-only", {"nosuid", "ro"}, true, 0, maps, std::nullopt},
+                        {"the host's cgroup namespace", {}, false, 0, maps, std::nullopt}};
+  for (const Case& each : cases) {
+    oci::Spec spec;
+    spec.process.user.uid = each.uid;
+    spec.mounts = {mount("cgroup", each.options, "cgroup", "/sys/fs/cgroup")};
+    NamespacePlan namespaces;
+    namespaces.new_cgroup = each.has_namespace;
+    EXPECT_EQ(plan_cgroup_owner(spec, namespaces, each.ids), each.want) << each.name;
+    spec.mounts[0].destination = "/elsewhere";
+    EXPECT_EQ(plan_cgroup_owner(spec, namespaces, each.ids), std::nullopt) << each.name;
+  }
+}
+
 TEST(Plan, new_file_systems_get_the_mount_label) {
   oci::Spec spec;
   spec.linux_.mount_label = "u:r:t:s0:c1,c2";
