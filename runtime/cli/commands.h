@@ -43,6 +43,8 @@ runtime::SandboxInfo sandbox_info_of(const oci::Spec& spec);
 Result<void> leave_privilege_behind(oci::Spec& spec);
 // Removes them with a warning, as the specification requires. Source: runtime-spec config.md "Linux Process".
 void drop_unknown_capabilities(oci::Process& process);
+// Warns of capabilities that are asked for and cannot be granted. `has_user_namespace`: of its own, where root has them all.
+Result<void> tell_missing_capabilities(const oci::Process& process, runtime::LauncherInfo own, bool has_user_namespace);
 // The compiled profile, cached below the root. Errors: with the field.
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
                                          const runtime::LauncherInfo& own);

@@ -81,6 +81,15 @@ void drop_unknown_capabilities(oci::Process& process) {
   for (const std::string& name : unknown) warn("process.capabilities: " + coracle::quoted(name) + " is unknown to this machine");
 }
 
+Result<void> tell_missing_capabilities(const oci::Process& process, runtime::LauncherInfo own, bool has_user_namespace) {
+  if (!process.capabilities) return {};
+  if (has_user_namespace) own.capabilities = ~uint64_t(0);
+  auto granted = TRY(runtime::plan_capabilities(*process.capabilities, own));
+  const std::string missing = runtime::capabilities_not_granted(*process.capabilities, granted);
+  if (!missing.empty()) warn("process.capabilities: not granted: " + missing);
+  return {};
+}
+
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
                                          const runtime::LauncherInfo& own) {
   uint64_t holds = 0;

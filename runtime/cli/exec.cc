@@ -67,9 +67,10 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
       set.insert(set.end(), options.capabilities.begin(), options.capabilities.end());
     };
     for (auto* set : {&out.capabilities->bounding, &out.capabilities->effective, &out.capabilities->permitted}) add_to(*set);
-    // A user other than root would lose them at exec.
-    if (out.user.uid != 0)
-      for (auto* set : {&out.capabilities->inheritable, &out.capabilities->ambient}) add_to(*set);
+    // A user other than root would lose them at exec. Root's are ambient where something is inheritable, as with runc.
+    const bool is_ambient = out.user.uid != 0 || !out.capabilities->inheritable.empty();
+    if (out.user.uid != 0) add_to(out.capabilities->inheritable);
+    if (is_ambient) add_to(out.capabilities->ambient);
   }
   return out;
 }
@@ -124,6 +125,7 @@ Result<int> exec(const Options& options) {
   std::optional<runtime::UserNamespace> user;
   if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target).wrap("linux.namespaces: user"));
   input.user = user ? &*user : nullptr;
+  TRY(tell_missing_capabilities(spec.process, input.own, user.has_value()));
   input.target = &target;
   Fd directory;
   if (alive.cgroup.exists()) directory = TRY(alive.cgroup.directory_for(options.cgroup, container.saved().pid));

@@ -104,6 +104,7 @@ class Maker {
     sandbox_info_ = sandbox_info_of(spec_);
     namespaces_ = TRY(runtime::plan_namespaces(spec_, sandbox_info_));
     user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));
+    TRY(tell_missing_capabilities(spec_.process, own_, user_.has_value()));
     if (spec_.linux_.seccomp) seccomp_ = TRY(load_seccomp(*containers_, *spec_.linux_.seccomp, spec_.process, own_));
     TRY(make_cgroup(0));
     return {};

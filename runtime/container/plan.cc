@@ -371,6 +371,23 @@ Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const 
   return out;
 }
 
+std::string capabilities_not_granted(const oci::Capabilities& wanted, const CapabilitySets& granted) {
+  struct Set {
+    const char* name;
+    const std::vector<std::string>& wanted;
+    uint64_t granted;
+  };
+  std::vector<std::string> out;
+  for (const Set& set :
+       {Set{"bounding", wanted.bounding, granted.bounding}, Set{"effective", wanted.effective, granted.effective},
+        Set{"permitted", wanted.permitted, granted.permitted}, Set{"inheritable", wanted.inheritable, granted.inheritable},
+        Set{"ambient", wanted.ambient, granted.ambient}})
+    for (const std::string& name : set.wanted)
+      if (auto number = oci::capability_number(name); number && !(set.granted >> *number & 1))
+        out.push_back(std::string(set.name) + " " + name);
+  return join(out, ", ");
+}
+
 bool may_lower_oom_score(const LauncherInfo& own) { return own.is_host_root && own.capabilities >> kCapSysResource & 1; }
 
 int plan_oom_score(int wanted, const LauncherInfo& own) {

@@ -623,6 +623,14 @@ expect "a variable of exec is in place of the container's" "1 /bin:/own" "$(run 
 expect "a variable has a value" 'coracle-oci: --env "WHO" is not NAME=value' "$(run exec -e WHO x true 2>&1)"
 expect "a capability of exec is root's by executing" "CapInh 0000000000000000 CapAmb 0000000000000000" \
   "$(run exec -c CAP_SYS_ADMIN x grep -E 'Cap(Inh|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
+config 'sleep 1000' 'c["process"]["capabilities"] = {"bounding": ["CAP_KILL", "CAP_SYSLOG"], "permitted": ["CAP_KILL"], "effective": ["CAP_KILL"], "inheritable": ["CAP_KILL", "CAP_SYSLOG"]}'
+run run -d --bundle "$work/b" other < /dev/null > /dev/null
+expect "and ambient where it is inheritable" "CapPrm 0000000400000020 CapAmb 0000000400000000" \
+  "$(run exec -c CAP_SYSLOG other grep -E 'Cap(Prm|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
+run delete --force other
+config 'grep CapAmb /proc/self/status' 'c["process"]["capabilities"] = {"bounding": ["CAP_KILL"], "permitted": ["CAP_KILL"], "effective": ["CAP_KILL", "CAP_CHOWN"], "inheritable": ["CAP_KILL"], "ambient": ["CAP_KILL", "CAP_SYSLOG"]}'
+expect "what cannot be granted is told" "coracle-oci: process.capabilities: not granted: effective CAP_CHOWN, ambient CAP_SYSLOG
+CapAmb: 0000000000000020" "$(run run --bundle "$work/b" other 2>&1 | tr '\t' ' ')"
 expect "another user's by being ambient" "CapEff 0000000000200000 CapAmb 0000000000200000" \
   "$(run exec -u 7 -c CAP_SYS_ADMIN x grep -E 'Cap(Eff|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
 expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"

@@ -108,6 +108,13 @@ TEST(Plan, gives_no_capability_that_it_has_not) {
   EXPECT_EQ(sets.permitted, 1u);
   EXPECT_EQ(sets.effective, 1u);  // limited to the permitted set
   EXPECT_EQ(sets.ambient, 0u);    // limited to the inheritable set
+  EXPECT_EQ(capabilities_not_granted(wanted, sets),
+            "bounding CAP_SYS_RESOURCE, effective CAP_KILL, permitted CAP_SYS_RESOURCE, ambient CAP_CHOWN");
+  wanted.effective = {"CAP_CHOWN"};
+  wanted.bounding = wanted.permitted = wanted.inheritable = {"CAP_CHOWN", "CAP_SYS_RESOURCE"};
+  own.capabilities = ~uint64_t(0);
+  EXPECT_EQ(capabilities_not_granted(wanted, *plan_capabilities(wanted, own)), "");
+  own.capabilities = ~(uint64_t(1) << kCapSysResource);
   own.oom_score_adj = -500;
   EXPECT_EQ(plan_oom_score(-997, own), -500);
   EXPECT_EQ(plan_oom_score(100, own), 100);
