@@ -302,6 +302,10 @@ Result<void> Container::give_to(uint32_t uid, uint32_t gid) const {
 }
 
 Result<Fd> Container::directory_for(const std::string& inside, int init) const {
+  if (!exists() && inside.empty() && !record_.path.empty()) {
+    const std::string path = TRY(path_of(init));
+    return sys::open_directory(mount_point_ + path).wrap("cgroup " + path);
+  }
   TRY(check_exists());
   if (!inside.empty()) return sys::open_no_links(directory_, inside, O_RDONLY | O_DIRECTORY).wrap("cgroup " + inside);
   if (read_words(directory_, "cgroup.subtree_control").empty())

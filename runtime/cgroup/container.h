@@ -94,8 +94,9 @@ class Container {
   Result<void> give_to(uint32_t uid, uint32_t gid) const;
 
   // The cgroup in which to start another process of the container: `inside` of it ("": the container's own). A container that has
-  // created cgroups itself (systemd) has no process at its top; then it is the cgroup of its first process `init`. clone3 fails
-  // with EACCES for a user who does not own the common ancestor (a login session and the user's own systemd): then use attach().
+  // created cgroups itself (systemd) has no process at its top; then it is the cgroup of its first process `init`, as it is when
+  // the container's cgroup was removed after its process had gone elsewhere. clone3 fails with EACCES for a user who does not own
+  // the common ancestor (a login session and the user's own systemd): then use attach().
   // Errors: not_found; conflict if `init` is in a cgroup outside.
   Result<Fd> directory_for(const std::string& inside, int init) const;
   // Moves a running process to the cgroup of directory_for(); through systemd if the kernel denies the move.

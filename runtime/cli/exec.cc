@@ -30,6 +30,12 @@ Result<void> set_user(const std::string& text, oci::User& user) {
   return {};
 }
 
+Result<void> check_cgroup(const std::string& inside) {
+  for (std::string_view part : split(inside, '/'))
+    if (part == "..") return Error(Code::invalid, "--cgroup " + coracle::quoted(inside) + ": `..` components are not allowed");
+  return {};
+}
+
 Result<oci::Process> process_of(const Options& options, const Container& container) {
   if (!options.process.empty()) {
     std::string text = TRY(sys::read_file(options.process, kProcessBytesMax).wrap("--process"));
@@ -127,8 +133,10 @@ Result<int> exec(const Options& options) {
   input.user = user ? &*user : nullptr;
   TRY(tell_missing_capabilities(spec.process, input.own, user.has_value()));
   input.target = &target;
+  TRY(check_cgroup(options.cgroup));
   Fd directory;
-  if (alive.cgroup.exists()) directory = TRY(alive.cgroup.directory_for(options.cgroup, container.saved().pid));
+  const bool has_cgroup = alive.cgroup.exists() || !alive.cgroup.record().path.empty();
+  if (has_cgroup) directory = TRY(alive.cgroup.directory_for(options.cgroup, container.saved().pid));
   auto v1_tasks = TRY(alive.cgroup.v1_tasks());
   input.v1_tasks = &v1_tasks;
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));

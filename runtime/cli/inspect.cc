@@ -131,7 +131,10 @@ Result<int> ps(const Options& options) {
   Containers containers = TRY(open_containers(options));
   Container container = TRY(containers.find(options.id));
   cgroup::Container cgroup = TRY(container.find_cgroup());
-  auto pids = TRY(cgroup.pids());
+  // systemd removes the scope of a container that has ended.
+  const bool is_gone = !cgroup.exists() && !cgroup.record().path.empty();
+  std::vector<int> pids;
+  if (!is_gone) pids = TRY(cgroup.pids());
   if (options.format == "json") {
     TRY(print(to_text(json::array(pids.begin(), pids.end())) + "\n"));
     return 0;

@@ -29,6 +29,11 @@ Error not_in(const Container& container, Status status, const char* wanted) {
                "container " + coracle::quoted(container.saved().id) + " is " + name_of(status) + ", not " + wanted);
 }
 
+// In words that engines look for: containerd takes another error of kill for one that leaves the container running.
+Error not_running(const Container& container) {
+  return Error(Code::conflict, "container not running: " + coracle::quoted(container.saved().id) + " is stopped");
+}
+
 Result<Container> find_to_change(const Options& options) {
   Containers containers = TRY(open_containers(options));
   return containers.find_to_change(options.id);
@@ -180,7 +185,7 @@ Result<int> kill(const Options& options) {
   if (!pidfd && pidfd.error().code() == Code::not_found) {
     // In the caller's pid namespace the other processes survive the first one.
     const bool has_others = *number == SIGKILL && !container.saved().has_pid_namespace && has_processes(container);
-    if (!has_others) return not_in(container, Status::stopped, "running");
+    if (!has_others) return not_running(container);
     TRY(signal_all(container, SIGKILL));
     return 0;
   }
@@ -191,7 +196,7 @@ Result<int> kill(const Options& options) {
   auto sent = sys::send_signal(process, *number);
   if (!sent && sent.error().code() == Code::not_found) {  // ended meanwhile, by the signal to all or by itself
     if (kills_all) return 0;
-    return not_in(container, Status::stopped, "running");
+    return not_running(container);
   }
   TRY(std::move(sent));
   return 0;

@@ -19,6 +19,8 @@ namespace {
 
 using Command = Result<int> (*)(const Options&);
 
+constexpr int kExecFailed = 255;  // of exec: the program may end with 1 itself. Source: runc
+
 class CommandLine {
  public:
   // Only the named command's parser is built, if it is a known one: building all of them would take longer than most commands
@@ -58,7 +60,7 @@ class CommandLine {
     auto result = ready ? chosen_(options_) : Result<int>(ready.take_error());
     if (result) return *result;
     say_error(result.error().text());
-    return 1;
+    return chosen_ == &exec ? kExecFailed : 1;
   }
 
  private:

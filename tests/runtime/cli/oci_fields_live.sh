@@ -633,6 +633,9 @@ expect "what cannot be granted is told" "coracle-oci: process.capabilities: not 
 CapAmb: 0000000000000020" "$(run run --bundle "$work/b" other 2>&1 | tr '\t' ' ')"
 expect "another user's by being ambient" "CapEff 0000000000200000 CapAmb 0000000000200000" \
   "$(run exec -u 7 -c CAP_SYS_ADMIN x grep -E 'Cap(Eff|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
+expect "exec tells its failures from those of the program" "1 255 255 255" \
+  "$(echo $(run exec x sh -c 'exit 1' 2> /dev/null; echo $?; run exec x no-such-program 2> /dev/null; echo $?; run exec --pid-file /no/such/file x true 2> /dev/null; echo $?; run exec none true 2> /dev/null; echo $?))"
+expect "a cgroup for exec is inside the container's" 'coracle-oci: --cgroup "in/../..": `..` components are not allowed' "$(run exec --cgroup in/../.. x true 2>&1)"
 expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"
 run exec -u 7x x id 2> "$work/said"
 expect "a user is a number, whole" 'coracle-oci: --user "7x" is not uid[:gid]' "$(cat "$work/said")"
@@ -644,7 +647,7 @@ expect "ps knows both" 2 "$(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
 run pause x
 expect "paused" paused "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
 run exec x true 2>/dev/null
-expect "exec refuses a paused one" 1 $?
+expect "exec refuses a paused one" 255 $?
 run resume x
 expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
 # The scope of a container whose cgroup is gone is stopped all the same.
@@ -697,7 +700,7 @@ expect "the log says why, as JSON" error "$(python3 -c 'import json,sys; print(j
 run kill x KILL
 for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
 expect "all processes of one that has ended are none" 0 "$(run kill --all x KILL 2>&1; echo "$?")"
-expect "it is not killed alone" 'coracle-oci: container "x" is stopped, not running' "$(run kill x KILL 2>&1)"
+expect "it is not killed alone" 'coracle-oci: container not running: "x" is stopped' "$(run kill x KILL 2>&1)"
 expect "it has no events" 'coracle-oci: container "x" is stopped, not running' "$(run events --stats x 2>&1)"
 run delete --force x
 exit $failed
