@@ -110,7 +110,7 @@ class Demand {
     if (!counts_the_same(quota)) return stale_conflict(quota.kind(), quota.name());
     std::optional<Amounts> sum = TRY(charge(quota));
     if (!sum) return std::optional<json::value>();
-    json::value body = quota.json();
+    json::value body = changeable_copy(quota);
     json::value& into = make(body, "status.used");
     if (!into.is_object()) into.emplace_object();
     for (const auto& [name, amount] : *sum) into.get_object()[name] = amount.text();

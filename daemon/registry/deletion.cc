@@ -80,7 +80,7 @@ Result<DeletionPlan> shorten(const Object& object, int64_t granted, const Delete
                              const schema::KindTraits& traits, WallTime now) {
   int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
   if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
-  json::value body = object.json();
+  json::value body = changeable_copy(object);
   TRY(apply_propagation(body, options.propagation, traits));
   if (grace == 0 && !held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
   WallTime began = parse_time(metadata_of(body).deletion_timestamp()).value_or(now) - bounded_seconds(granted);
@@ -99,7 +99,7 @@ Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& op
   TRY(check_preconditions(object, options));
   int64_t granted = object.deleting() ? metadata_of(object).deletion_grace_period_seconds() : 0;
   if (traits.graceful && granted > 0) return shorten(object, granted, options, traits, now);
-  json::value body = object.json();
+  json::value body = changeable_copy(object);
   TRY(apply_propagation(body, options.propagation, traits));
   if (object.deleting()) {
     if (!held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};

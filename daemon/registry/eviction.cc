@@ -81,7 +81,7 @@ Result<json::value> charged(const Object& budget, const Object& pod, WallTime no
   if (!was_charged && view.status().disrupted_pods().size() > kDisruptedPodsMax)
     return forbidden(kSingular, budget.name(), "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   if (!was_charged && allowed == 0) return would_violate(refusal(budget), 0);
-  json::value out = budget.json();
+  json::value out = changeable_copy(budget);
   if (!was_charged) make(out, "status.disruptionsAllowed") = allowed - 1;
   if (!was_charged && allowed == 1) quota::set_allowed_condition(out, now);
   json::value& disrupted = make(out, "status.disruptedPods");
@@ -116,7 +116,7 @@ bool is_another(const Object& pod, const DeleteOptions& options) {
 // if a precondition fails.
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
   if (is_another(pod, options)) return stale_conflict(kPod, pod.name());
-  json::value out = pod.json();
+  json::value out = changeable_copy(pod);
   json::value& conditions = make(out, "status.conditions");
   if (!conditions.is_array()) conditions.emplace_array();
   json::array& all = conditions.get_array();

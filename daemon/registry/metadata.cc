@@ -79,9 +79,10 @@ Result<void> begin_life(json::value& object, bool counts_generations, WallTime n
 }
 
 Result<void> check_uid(const Kind& kind, const json::value& object, const Object& old) {
-  std::string uid(metadata_of(object).uid());
+  std::string_view uid = metadata_of(object).uid();
   if (uid.empty() || uid == old.uid()) return {};
-  return conflict(kind, old.name(), "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + old.uid());
+  return conflict(kind, old.name(),
+                  "Precondition failed: UID in precondition: " + std::string(uid) + ", UID in object meta: " + old.uid());
 }
 
 Result<void> continue_life(const Kind& kind, json::value& object, const Object& old) {
@@ -90,8 +91,9 @@ Result<void> continue_life(const Kind& kind, json::value& object, const Object& 
   const json::object& before = metadata_of(old).members();
   for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
                                "generation", "selfLink"}) {
-    if (const json::value* kept = before.if_contains(own)) metadata[own] = *kept;
-    else metadata.erase(own);
+    const json::value *kept = before.if_contains(own), *sent = metadata.if_contains(own);
+    if (!kept) metadata.erase(own);
+    else if (!sent || *sent != *kept) metadata[own] = *kept;
   }
   metadata["resourceVersion"] = std::to_string(old.revision());
   if (!metadata.contains("managedFields"))

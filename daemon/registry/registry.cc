@@ -110,6 +110,7 @@ Result<void> check(const schema::KindInfo& info, const json::value& object, std:
   return invalid(info.kind, metadata_of(object).name(), std::move(causes));
 }
 
+// `document` is changed in place, in its own memory.
 Result<json::value> patched_by(const schema::Type& type, json::value document, PatchType how, const json::value& patch) {
   switch (how) {
     case PatchType::json: TRY(apply_json_patch(document, patch)); return document;
@@ -281,7 +282,7 @@ void take_field(json::object& object, const json::object& from, std::string_view
 // The old pod with the resources and resize policies from `body`, and with a list of other containers, which validation refuses.
 // Source: registry/core/pod strategy, dropNonResizeUpdates.
 json::value with_amounts_of(const json::value& body, const json::value& pod) {
-  json::value out = pod;
+  json::value out(pod, body.storage());
   take_field(make(out, "spec").get_object(), view::Pod(body).spec().members(), "resources");
   for (auto [path, list] : {std::pair("spec.containers", &view::PodSpec::containers),
                             std::pair("spec.initContainers", &view::PodSpec::init_containers)}) {
@@ -612,9 +613,10 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        auto patched = applies ? schema::server_side_apply(info, old.json(), patch,
-                                                           applier_of(info.stored(), writer, subresource, force), clock_.now())
-                               : patched_by(info.type(), old.json(), type, patch);
+        auto patched =
+            applies ? schema::server_side_apply(info, old.json(), patch, applier_of(info.stored(), writer, subresource, force),
+                                                clock_.now(), body_memory(old.text()))
+                    : patched_by(info.type(), changeable_copy(old), type, patch);
         if (!patched) return unpatchable(patched.take_error());
         json::value body = *std::move(patched);
         if (metadata_of(body).name().empty()) return nameless(key.name);
@@ -635,7 +637,8 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
                     "uid mismatch: the provided object specified uid " + std::string(metadata_of(patch).uid()) +
                         ", and no existing object was found");
   if (metadata_of(patch).name().empty()) return nameless(key.name);
-  json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
+  json::value fresh =
+      TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now(), patch.storage()));
   return create(kind, key, std::move(fresh), recorder);
 }
 
@@ -661,7 +664,7 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
           if (const json::value* number = view::Scale(patch).spec().members().if_contains("replicas")) spec["replicas"] = *number;
           schema::Manager manager = manager_of(writer, target.subresource, force);
           return schema::server_side_apply(target.info, old.json(), json::object{{"spec", std::move(spec)}}, manager,
-                                           clock_.now());
+                                           clock_.now(), body_memory(old.text()));
         },
         retry, recorder);
   }
@@ -678,11 +681,12 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
 }
 
 // Combines the halves of an object: updates of the main resource keep the old status, updates of the status keep the old spec.
+// The result has the memory of `body`, so that the written half is moved, and nothing of the old object is kept.
 Result<json::value> Registry::keep_split(const Target& target, json::value body, const Object& old) const {
   TRY(check_uid(target.info.kind, body, old));  // before its metadata are replaced
   const json::value& before = old.json();
   if (target.subresource == "status" || target.subresource == "approval") {
-    json::value out = before;
+    json::value out(before, body.storage());
     if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
     else out.get_object().erase("status");
     view::ObjectMeta sent = metadata_of(body);
@@ -697,14 +701,14 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     return out;
   }
   if (target.subresource == "finalize") {
-    json::value out = before;
+    json::value out(before, body.storage());
     if (view::NamespaceSpec spec = view::Namespace(body).spec(); spec.has_finalizers())
       make(out, "spec.finalizers") = spec.finalizers().raw();
     else if (out.get_object().contains("spec")) make(out, "spec").get_object().erase("finalizers");
     return out;
   }
   if (target.subresource == "ephemeralcontainers") {
-    json::value out = before;
+    json::value out(before, body.storage());
     const json::array& added = view::Pod(body).spec().ephemeral_containers().raw();
     if (!added.empty()) make(out, "spec.ephemeralContainers") = added;
     else make(out, "spec").get_object().erase("ephemeralContainers");
@@ -879,7 +883,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
           return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
         std::string has(view::Pod(pod).spec().node_name());
         if (!has.empty()) return conflict(kPod, key.name, "pod " + key.name + " is already assigned to node \"" + has + "\"");
-        json::value out = pod.json();
+        json::value out = changeable_copy(pod);
         make(out, "spec.nodeName") = node;
         json::value& conditions = make(out, "status.conditions");
         if (!conditions.is_array()) conditions.emplace_array();

@@ -41,7 +41,7 @@ Result<json::value> apply_scale(const Object& workload, const json::value& scale
   if (count < 0)
     return invalid(kScale, workload.name(),
                    {invalid_value("spec.replicas", std::to_string(count), "must be greater than or equal to 0")});
-  json::value body = workload.json();
+  json::value body = changeable_copy(workload);
   make(body, "spec.replicas") = count;
   return body;
 }

@@ -443,6 +443,8 @@ bool Object::same_as(const Object& stored) const {
 
 const json::value& json_of(const Object& object) { return object.json(); }
 
+json::value changeable_copy(const Object& object) { return json::value(object.json(), body_memory(object.text())); }
+
 const json::value& Object::json() const {
   std::call_once(parse_once_, [this] {
     json::stream_parser parser({}, [] {

@@ -164,6 +164,10 @@ class Object : public std::enable_shared_from_this<const Object> {
   mutable json::value json_;
 };
 
+// A copy of its JSON to change, in memory of its own (body_memory). A plain copy would take the object's memory, and keep all of
+// it for as long as the copy lives.
+json::value changeable_copy(const Object& object);
+
 // Metadata for a patch with this object's uid and revision as preconditions: the patch fails with conflict if the object has been
 // changed or created again meanwhile. Source: Kubernetes API concepts, "Updates to existing resources".
 json::object precondition_metadata(const Object& object);

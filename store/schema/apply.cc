@@ -50,7 +50,9 @@ bool tells_holders(const json::value& object) {
 // `storage`: the memory resource of the result.
 std::vector<Entry> entries_of(const json::value& object, json::storage_ptr storage) {
   std::vector<Entry> entries;
-  for (const json::value& value : get_array(object, "metadata.managedFields")) {
+  const json::array& list = get_array(object, "metadata.managedFields");
+  entries.reserve(list.size() + 1);
+  for (const json::value& value : list) {
     entries.push_back({std::string(get_string(value, "manager")), std::string(get_string(value, "operation")),
                        std::string(get_string(value, "apiVersion")), std::string(get_string(value, "time")),
                        std::string(get_string(value, "subresource")), json::object(get_object(value, "fieldsV1"), storage)});
@@ -288,7 +290,7 @@ Error untyped_patch(const KindInfo& kind, const json::value& configuration, std:
 }
 
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
-                                      const Manager& manager, WallTime now) {
+                                      const Manager& manager, WallTime now, json::storage_ptr memory) {
   if (!configuration.is_object()) return Error(Code::bad_request, "the applied configuration must be an object");
   const json::value* entries_sent = find(configuration, "metadata.managedFields");
   if (entries_sent && !entries_sent->is_null()) return Error(Code::bad_request, "metadata.managedFields must be nil");
@@ -299,7 +301,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     return untyped_patch(kind, applied, duplicate);
   json::object mine = fields_of(root, applied, Dots::no);
   strip_unowned(mine);
-  json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
+  json::value merged = live.is_object() ? laid_over(root, json::value(live, memory), applied) : json::value(applied, memory);
 
   std::vector<Entry> entries = entries_of(live, merged.storage());
   if (entries.empty() && live.is_object()) entries.push_back(before_first_apply(kind, live, manager));
@@ -350,7 +352,8 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
       std::erase_if(conflicts, [](const auto& found) { return found.second.empty(); });
       return conflict_error(std::move(conflicts));
     }
-    return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true, manager.beside_status}, now);
+    return server_side_apply(kind, live, configuration, {manager.name, manager.subresource, true, manager.beside_status}, now,
+                             std::move(memory));
   }
 
   if (own != entries.end()) {

@@ -27,9 +27,9 @@ struct Manager {
 // affects the status and `beside_status`; an apply to the object affects everything else. For the manager "kubectl", the
 // last-applied annotation is updated if the object has it. Errors: conflict, with a FieldManagerConflict cause per field that
 // another manager owns with another value (unless `force` is set); bad_request. The manager's entry gets the time of the apply if
-// anything is changed; the caller restores it if nothing is after decoding.
+// anything is changed; the caller restores it if nothing is after decoding. `memory`: of the result.
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
-                                      const Manager& manager, WallTime now);
+                                      const Manager& manager, WallTime now, json::storage_ptr memory = {});
 
 // The error for a configuration that is not of its type. Source: apimachinery managedfields, structuredmerge.go.
 Error untyped_patch(const KindInfo& kind, const json::value& configuration, std::string_view why);

@@ -168,6 +168,44 @@ TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
   EXPECT_EQ(get_object(MUST(fixture.registry().get(kConfigMap, {"default", "m"}))->json(), "data").size(), 41u);
 }
 
+// The parsed form of an old object is freed with it, however often it was changed.
+TEST_F(RegistryTest, a_changed_object_keeps_no_memory_of_the_old_one) {
+  struct Row {
+    const char* name;
+    PatchType type;
+    std::string_view subresource, patch;
+  };
+  const Key key{"default", "d"};
+  fixture.make(kDeployment, kDeploymentText);
+  Writer writer;
+  writer.field_manager = "me";
+  for (const Row& row : {
+           Row{"a merge patch", PatchType::merge, "", R"({"metadata":{"labels":{"a":"1"}}})"},
+           Row{"a strategic patch", PatchType::strategic, "",
+               R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"2"}]}}}})"},
+           Row{"a JSON patch", PatchType::json, "", R"([{"op":"add","path":"/metadata/labels/b","value":"3"}])"},
+           Row{"an apply", PatchType::apply, "",
+               R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"c":"4"}}})"},
+           Row{"a status", PatchType::merge, "status", R"({"status":{"replicas":5}})"},
+           Row{"a scale", PatchType::merge, "scale", R"({"spec":{"replicas":6}})"},
+           Row{"an applied scale", PatchType::apply, "scale",
+               R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":6}})"},
+       }) {
+    ObjectPtr before = MUST(fixture.registry().get(kDeployment, key));
+    const json::memory_resource* memory = before->json().storage().get();
+    auto after =
+        fixture.registry().patch(kDeployment, key, row.subresource, row.type, RegistryFixture::parse(row.patch), false, writer);
+    ASSERT_TRUE(after) << row.name << ": " << after.error().text();
+    ASSERT_GT(after->object->revision(), before->revision()) << row.name;
+    EXPECT_NE(after->object->json().storage().get(), memory) << row.name;
+    EXPECT_EQ(to_text(after->object->json()), after->object->text()) << row.name;
+  }
+  ObjectPtr held = MUST(fixture.try_merge(kDeployment, key, R"({"metadata":{"finalizers":["example.com/a"]}})"));
+  Removed removed = MUST(fixture.registry().remove(kDeployment, key, {}, {}));
+  ASSERT_FALSE(removed.gone);
+  EXPECT_NE(removed.object->json().storage().get(), held->json().storage().get()) << "a deletion that waits";
+}
+
 // Error messages go to logs.
 TEST_F(RegistryTest, a_refused_patch_does_not_show_the_object) {
   Key key{"default", "s"};

@@ -109,6 +109,18 @@ TEST(Object, takes_over_what_it_was_made_from) {
   }
 }
 
+TEST(Object, a_copy_to_change_needs_the_object_no_more) {
+  ObjectPtr pod = MUST(made(kWeb));
+  json::value copy = changeable_copy(*pod);
+  EXPECT_EQ(to_text(copy), pod->text());
+  EXPECT_NE(copy.storage().get(), pod->json().storage().get());
+  pod.reset();
+  make(copy, "metadata.annotations.some") = std::string(100'000, 'x');  // more than its memory begins with
+  EXPECT_EQ(get_string(copy, "metadata.annotations.some").size(), 100'000u);
+  ObjectPtr next = MUST(Object::make(kPod, copy))->with_revision(8, std::move(copy));
+  EXPECT_EQ(to_text(next->json()), next->text());
+}
+
 TEST(Object, what_it_took_over_is_copied_by_many_at_once) {
   json::value body = MUST(parse_json(kWeb, nullptr, body_memory(kWeb)));
   ObjectPtr pod = MUST(Object::make(kPod, body))->with_revision(2, std::move(body));
