@@ -62,11 +62,13 @@ std::vector<Entry> entries_of(const json::value& object, json::storage_ptr stora
 
 void write_entries(json::value& object, std::vector<Entry> entries) {
   std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty(); });  // an entry without fields is dropped
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  auto is_before = [](const Entry& a, const Entry& b) {
     return std::tie(a.operation, a.time, a.manager, a.api_version, a.subresource) <
            std::tie(b.operation, b.time, b.manager, b.api_version, b.subresource);
-  });
+  };
+  if (!std::ranges::is_sorted(entries, is_before)) std::ranges::stable_sort(entries, is_before);
   json::array list(object.storage());
+  list.reserve(entries.size());
   for (Entry& entry : entries) {
     json::object value(object.storage());
     if (!entry.manager.empty()) value["manager"] = entry.manager;
@@ -407,8 +409,9 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
 
   std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old, object.storage());
   drop_unknown_versions(kind, entries);
+  auto is_own = [&](const Entry& entry) { return entry.updates(manager, version); };
   json::object lost(object.storage());  // for managers other than this one
-  if (!entries.empty()) lost = union_of(union_of(removed, written_fields(kind, old, object)), written);
+  if (!std::ranges::all_of(entries, is_own)) lost = union_of(union_of(removed, written_fields(kind, old, object)), written);
   auto own = entries.end();
   std::map<const KindInfo*, json::object> lost_elsewhere;  // by version
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
@@ -422,9 +425,9 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
       entry->fields = difference_of(entry->fields, there->second);
       continue;
     }
-    bool is_own = entry->updates(manager, version);
-    if (is_own) own = entry;
-    entry->fields = difference_of(entry->fields, is_own ? removed : lost);
+    if (is_own(*entry)) own = entry;
+    const json::object& gone = entry == own ? removed : lost;
+    if (!gone.empty()) entry->fields = difference_of(entry->fields, gone);
   }
   if (!written.empty() && own != entries.end()) {
     own->fields = union_of(std::move(own->fields), written);
@@ -438,14 +441,6 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
 
 namespace {
 
-json::value without_times(const json::value& entries) {
-  json::value out = entries;
-  if (json::array* list = out.if_array())
-    for (json::value& entry : *list)
-      if (json::object* fields = entry.if_object()) fields->erase("time");
-  return out;
-}
-
 bool equal_but_for(std::initializer_list<std::string_view> left_out, const json::object& a, const json::object& b) {
   auto is_left_out = [&](std::string_view name) { return std::find(left_out.begin(), left_out.end(), name) != left_out.end(); };
   auto counted = [&](const json::object& object) {
@@ -455,6 +450,16 @@ bool equal_but_for(std::initializer_list<std::string_view> left_out, const json:
            const json::value* other = is_left_out(field.key()) ? &field.value() : b.if_contains(field.key());
            return other && *other == field.value();
          });
+}
+
+// Of entries of managedFields.
+bool equal_but_for_times(const json::value& a, const json::value& b) {
+  const json::array *left = a.if_array(), *right = b.if_array();
+  if (!left || !right) return a == b;
+  return std::ranges::equal(*left, *right, [](const json::value& one, const json::value& other) {
+    bool objects = one.is_object() && other.is_object();
+    return objects ? equal_but_for({"time"}, one.get_object(), other.get_object()) : one == other;
+  });
 }
 
 }  // namespace
@@ -467,7 +472,7 @@ void keep_times_of_unchanged(const json::value& old, json::value& object) {
   const json::value* entries_before = metadata_before->if_contains("managedFields");
   json::value* entries = metadata->if_contains("managedFields");
   if (!entries || !entries_before || *entries == *entries_before) return;
-  if (without_times(*entries) == without_times(*entries_before) &&
+  if (equal_but_for_times(*entries, *entries_before) &&
       equal_but_for({"managedFields", "resourceVersion"}, *metadata, *metadata_before) &&
       equal_but_for({"metadata"}, object.get_object(), old.get_object()))
     *entries = *entries_before;

@@ -91,6 +91,13 @@ Result<void> canonical_bytes(json::string& text, const Path& path) {
   return {};
 }
 
+// Of a valid time: whether it is written as format_time() or format_micro_time() writes it. Those normalise a leap second.
+bool is_canonical_time(std::string_view text, bool micro) {
+  constexpr size_t kSize = std::string_view("2006-01-02T15:04:05Z").size(), kFraction = std::string_view(".000000").size();
+  return text.size() == kSize + (micro ? kFraction : 0) && text[10] == 'T' && text.ends_with('Z') && text.substr(17, 2) != "60" &&
+         (!micro || text[kSize - 1] == '.');
+}
+
 Result<void> canonical_time(json::value& value, bool micro, const Path& path) {
   json::string& text = value.get_string();
   auto time = parse_calendar_time(text);
@@ -100,7 +107,7 @@ Result<void> canonical_time(json::value& value, bool micro, const Path& path) {
   }
   if (!micro) time->nanos = 0;
   if (is_go_zero_time(*time)) value.emplace_null();  // Go clients may send it for "unset"
-  else text = micro ? format_micro_time(*time) : format_time(*time);
+  else if (!is_canonical_time(text, micro)) text = micro ? format_micro_time(*time) : format_time(*time);
   return {};
 }
 
@@ -125,6 +132,8 @@ void sort_keys(json::object& map) {
 // Each method converts `value` to canonical form in place.
 class Decoder {
  public:
+  Decoder() { places_.reserve(kUsualPlaces); }
+
   Result<void> object(const Type& type, json::value& value, const Path& path) {
     if (type.either) return either(type, value, path);
     json::object* given = value.if_object();
@@ -149,6 +158,7 @@ class Decoder {
   std::vector<std::string> warnings;
 
  private:
+  static constexpr size_t kUsualPlaces = 256;  // as many fields as a pod has on the way to a container's
   size_t objects_ = 0;
   std::vector<json::value*> places_;  // for all objects on the stack, the innermost last
 

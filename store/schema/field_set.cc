@@ -45,12 +45,6 @@ void sort_by_element(auto& all) {
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.element < b.element; });
 }
 
-std::vector<Child> sorted_children(const Place& place, const json::value& value) {
-  std::vector<Child> children = children_of(place, value);
-  sort_by_element(children);
-  return children;
-}
-
 // Calls each(prefix, element without prefix, place, value) for the children that children_of() returns.
 template <typename F>
 void for_each_child(const Place& place, const json::value& value, F&& each, Nulls nulls = Nulls::no) {
@@ -83,7 +77,8 @@ bool is_implied(const Place& place, const json::value& value) {
   return !said;
 }
 
-// The children of one value by element, for lookups from another value.
+// The children of one value, for lookups from another value by what for_each_child() gives: the name of a member, the whole
+// element of an item.
 class Known {
  public:
   Known(const Place& place, const json::value& value) : value_(value) {
@@ -91,16 +86,38 @@ class Known {
     items_ = children_of(place, value);
     std::stable_sort(items_.begin(), items_.end(), [](const Child& a, const Child& b) { return a.element < b.element; });
   }
-  const json::value* at(std::string_view element) const {
-    if (const json::object* object = value_.if_object()) return object->if_contains(element.substr(2));
-    auto found = std::lower_bound(items_.begin(), items_.end(), element,
+  const json::value* at(std::string_view name) const {
+    if (const json::object* object = value_.if_object()) return object->if_contains(name);
+    auto found = std::lower_bound(items_.begin(), items_.end(), name,
                                   [](const Child& child, std::string_view wanted) { return child.element < wanted; });
-    return found == items_.end() || found->element != element ? nullptr : found->value;  // of duplicates the first
+    return found == items_.end() || found->element != name ? nullptr : found->value;  // of duplicates the first
   }
 
  private:
   const json::value& value_;
   std::vector<Child> items_;
+};
+
+// A set that is made one element after the other, in any order. Only elements that are in it get a name.
+class GrowingSet {
+ public:
+  void add(std::string_view prefix, std::string_view name, json::object fields) {
+    parts_.push_back({std::string(prefix).append(name), std::move(fields)});
+  }
+  json::object take(json::storage_ptr storage) {
+    sort_by_element(parts_);
+    json::object set(std::move(storage));
+    set.reserve(parts_.size());
+    for (Part& part : parts_) set.insert_or_assign(part.element, std::move(part.fields));
+    return set;
+  }
+
+ private:
+  struct Part {
+    std::string element;
+    json::object fields;
+  };
+  std::vector<Part> parts_;
 };
 
 // What has members and may be left out: that it is there says something, too.
@@ -237,32 +254,31 @@ bool IndexedValue::equals(const IndexedValue* other) {
 json::object fields_of(const Place& place, const json::value& value, Dots dots) { return members(place, value, dots, false); }
 
 json::object changed_fields(const Place& place, const json::value& before, const json::value& now) {
-  json::object set(now.storage());
+  GrowingSet set;
   Known known(place, before);
-  for (const Child& child : sorted_children(place, now)) {
-    const json::value* old = known.at(child.element);
-    if (old ? *old == *child.value : is_implied(child.place, *child.value)) continue;
-    bool whole = !old || child.place.kind == Place::Kind::leaf;
-    json::object inner = whole ? members(child.place, *child.value, Dots::yes, place.kind != Place::Kind::object)
-                               : changed_fields(child.place, *old, *child.value);
-    if (whole || !inner.empty()) set.insert_or_assign(child.element, std::move(inner));
-  }
-  return set;
+  for_each_child(place, now, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
+    const json::value* old = known.at(name);
+    if (old ? *old == value : is_implied(child, value)) return;
+    bool whole = !old || child.kind == Place::Kind::leaf;
+    json::object inner =
+        whole ? members(child, value, Dots::yes, place.kind != Place::Kind::object) : changed_fields(child, *old, value);
+    if (whole || !inner.empty()) set.add(prefix, name, std::move(inner));
+  });
+  return set.take(now.storage());
 }
 
 json::object removed_fields(const Place& place, const json::value& before, const json::value& now) {
-  json::object set(now.storage());
+  GrowingSet set;
   Known known(place, now);
-  for (const Child& child : sorted_children(place, before)) {
-    const json::value* left = known.at(child.element);
-    if (!left) {
-      set.insert_or_assign(child.element, members(child.place, *child.value, Dots::yes, true));
-    } else if (child.place.kind != Place::Kind::leaf) {
-      json::object inner = removed_fields(child.place, *child.value, *left);
-      if (!inner.empty()) set.insert_or_assign(child.element, std::move(inner));
-    }
-  }
-  return set;
+  for_each_child(place, before,
+                 [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
+                   const json::value* left = known.at(name);
+                   if (!left) return set.add(prefix, name, members(child, value, Dots::yes, true));
+                   if (child.kind == Place::Kind::leaf || *left == value) return;
+                   json::object inner = removed_fields(child, value, *left);
+                   if (!inner.empty()) set.add(prefix, name, std::move(inner));
+                 });
+  return set.take(now.storage());
 }
 
 json::object union_of(json::object left, const json::object& right) {
@@ -396,7 +412,7 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
   bool empty = live.is_object() ? live.get_object().empty() : !live.is_array() || live.get_array().empty();
   if (applied.is_null() && place.kind != Place::Kind::leaf && !empty) return live;
   bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
-  if (place.kind == Place::Kind::leaf || !fits) return applied;
+  if (place.kind == Place::Kind::leaf || !fits) return json::value(applied, live.storage());
   if (live.is_array()) return laid_over_list(place, std::move(live.get_array()), applied.get_array());
   for (const Child& child : children_of(place, applied, Nulls::yes)) {
     std::string_view name = std::string_view(child.element).substr(2);

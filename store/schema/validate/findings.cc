@@ -260,11 +260,11 @@ void check_labels(Findings& out, const std::string& path, const json::object& la
   }
 }
 
-void check_immutable(Findings& out, const std::string& path, const json::value* now, const json::value* before) {
+void check_immutable(Findings& out, std::string_view path, const json::value* now, const json::value* before) {
   static const json::value absent;
   const json::value& left = now ? *now : absent;
   const json::value& right = before ? *before : absent;
-  if (left != right) out.invalid_json(path, left, "field is immutable");
+  if (left != right) out.invalid_json(std::string(path), left, "field is immutable");
 }
 
 }  // namespace coracle::schema

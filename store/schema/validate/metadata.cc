@@ -115,11 +115,9 @@ void check_metadata(Findings& out, const KindInfo& kind, const json::value& obje
 }
 
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old) {
-  for (std::string_view field :
-       {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
-    std::string path = "metadata." + std::string(field);
+  for (std::string_view path : {"metadata.name", "metadata.namespace", "metadata.uid", "metadata.creationTimestamp",
+                                "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"})
     check_immutable(out, path, find(object, path), find(old, path));
-  }
   view::ObjectMeta now = metadata_of(object), before = metadata_of(old);
   if (now.generation() < before.generation()) {
     out.invalid("metadata.generation", now.generation(), "must not be decremented");

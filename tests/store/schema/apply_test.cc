@@ -356,6 +356,19 @@ TEST(Apply, every_list_of_the_schema_merges_by_all_its_keys) {
   EXPECT_GT(lists, 60u);
 }
 
+TEST(Apply, what_stays_has_lost_nothing_even_if_items_are_repeated) {
+  json::value pod = parsed(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","env":[{"name":"A","value":"1"},
+    {"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}})");
+  const Place root = Place::of(catalog().of(kPod).type());
+  EXPECT_EQ(to_text(removed_fields(root, pod, pod)), "{}");
+  EXPECT_EQ(to_text(changed_fields(root, pod, pod)), "{}");
+  json::value other = pod;
+  other.at("metadata").as_object()["labels"] = json::object{{"a", "b"}};
+  EXPECT_EQ(to_text(removed_fields(root, pod, other)), "{}");
+  EXPECT_EQ(to_text(changed_fields(root, pod, other)), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
+  EXPECT_EQ(to_text(removed_fields(root, other, pod)), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
+}
+
 TEST(Apply, refuses_two_items_that_are_the_same_one) {
   const KindInfo& info = catalog().of(kService);
   auto apply = [&](const char* ports) {

@@ -129,14 +129,21 @@ TEST(Decode, takes_times_of_all_years) {
   for (const Row& row :
        {Row{"0001-01-01T00:00:02Z", "\"0001-01-01T00:00:02Z\""}, Row{"9999-12-31T23:59:59Z", "\"9999-12-31T23:59:59Z\""},
         Row{"1500-06-01T01:00:00+01:00", "\"1500-06-01T00:00:00Z\""}, Row{"0001-01-01T00:00:00Z", "null"},
-        Row{"0001-01-01T01:00:00+01:00", "null"}}) {
+        Row{"0001-01-01T01:00:00+01:00", "null"}, Row{"2026-12-31T23:59:60Z", "\"2027-01-01T00:00:00Z\""},
+        Row{"2026-01-02t03:04:05Z", "\"2026-01-02T03:04:05Z\""}, Row{"2026-01-02T03:04:05z", "\"2026-01-02T03:04:05Z\""}}) {
     auto result = decode(catalog().of(kPod).type(), json::object{{"metadata", json::object{{"deletionTimestamp", row.given}}}});
     ASSERT_TRUE(result) << row.given << result.error().text();
     const json::value* time = find(result->value, "metadata.deletionTimestamp");
     EXPECT_EQ(time ? to_text(*time) : "null", row.want) << row.given;
   }
-  EXPECT_NE(decoded(kLease, R"({"spec":{"renewTime":"9999-12-31T23:59:59.999999Z"}})").text.find("9999-12-31T23:59:59.999999Z"),
-            std::string::npos);
+  for (const auto& [given, want] : {std::pair{"9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"},
+                                    std::pair{"2026-01-02T03:04:05.1234567Z", "2026-01-02T03:04:05.123456Z"},
+                                    std::pair{"2026-01-02t03:04:05.123456z", "2026-01-02T03:04:05.123456Z"},
+                                    std::pair{"2026-12-31T23:59:60.000001Z", "2027-01-01T00:00:00.000001Z"},
+                                    std::pair{"2026-01-02T03:04:05.1+00:00", "2026-01-02T03:04:05.100000Z"}}) {
+    std::string body = R"({"spec":{"renewTime":")" + std::string(given) + "\"}}", text = decoded(kLease, body.c_str()).text;
+    EXPECT_NE(text.find("\"" + std::string(want) + "\""), std::string::npos) << text;
+  }
 }
 
 TEST(Decode, bounds_the_paths_that_it_names) {
