@@ -102,11 +102,14 @@ Result<void> update(Call& call) {
 }
 
 Result<PatchType> patch_type(std::string_view content_type) {
-  std::string type = to_lower(trim(content_type.substr(0, content_type.find(';'))));
-  if (type == "application/json-patch+json") return PatchType::json;
-  if (type == "application/merge-patch+json") return PatchType::merge;
-  if (type == "application/strategic-merge-patch+json") return PatchType::strategic;
-  if (type == "application/apply-patch+yaml") return PatchType::apply;
+  static constexpr std::pair<std::string_view, PatchType> kTypes[] = {
+      {"application/json-patch+json", PatchType::json},
+      {"application/merge-patch+json", PatchType::merge},
+      {"application/strategic-merge-patch+json", PatchType::strategic},
+      {"application/apply-patch+yaml", PatchType::apply}};
+  std::string_view given = trim(content_type.substr(0, content_type.find(';')));
+  for (const auto& [name, type] : kTypes)
+    if (equals_ignore_case(given, name)) return type;
   return Error(Code::unsupported,
                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
                "application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml");
@@ -134,7 +137,7 @@ Result<json::value> read_patch(Call& call, PatchType type, registry::Duplicates&
   // Strategic and apply patches go through Go's interface{} in Kubernetes, where 1e3 is the integer 1000. Elsewhere JSON is
   // decoded at once, and an integer field refuses 1e3. Source: apimachinery pkg/runtime/converter.go; sigs.k8s.io/yaml.
   if (type != PatchType::apply) {
-    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, &paths));
+    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, &paths, arena_for(body)));
     duplicates.form = registry::Duplicates::Form::patch;
     note_duplicates(duplicates, paths);
     if (type == PatchType::json) {
@@ -146,7 +149,7 @@ Result<json::value> read_patch(Call& call, PatchType type, registry::Duplicates&
     return patch;
   }
   if (trim(without_byte_order_mark(body)).starts_with("{")) {
-    auto value = parse_json(body, &paths);
+    auto value = parse_json(body, &paths, body_memory(body));  // it may become an object
     if (value) {
       note_duplicates_in_yaml(duplicates, body, paths);
       store_whole_numbers_as_integers(*value);

@@ -170,7 +170,8 @@ bool deeper_than(const json::value& value, size_t levels, size_t* seen) {
 
 Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates, json::storage_ptr storage) {
   text = without_byte_order_mark(text);
-  json::stream_parser parser({}, options());
+  alignas(json::value) unsigned char stack[kJsonParserStack];
+  json::stream_parser parser({}, options(), stack);
   parser.reset(std::move(storage));
   json::error_code failed;
   size_t read = 0;

@@ -19,6 +19,7 @@ namespace json = boost::json;
 
 constexpr size_t kJsonDepthMax = 100;      // nesting depth; deeper input is an error
 constexpr size_t kDuplicateKeysMax = 100;  // per text; further duplicates are not reported
+constexpr size_t kJsonParserStack = 4096;  // bytes that a parser takes of its caller's stack: enough for most texts
 constexpr size_t kPathBytesMax = 512;      // of a path in a message: keys may be as long as the text that contains them
 
 // Parses JSON text. A UTF-8 byte order mark at the beginning is skipped. For duplicate keys the last one wins; if `duplicates` is

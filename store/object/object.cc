@@ -447,11 +447,10 @@ json::value changeable_copy(const Object& object) { return json::value(object.js
 
 const json::value& Object::json() const {
   std::call_once(parse_once_, [this] {
-    json::stream_parser parser({}, [] {
-      json::parse_options options;
-      options.max_depth = kJsonDepthMax;
-      return options;
-    }());
+    json::parse_options options;
+    options.max_depth = kJsonDepthMax;
+    alignas(json::value) unsigned char stack[kJsonParserStack];
+    json::stream_parser parser({}, options, stack);
     parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 3, 1));
     json::error_code failed;
     (void)parser.write(text(), failed);  // valid JSON, from make() or from_text()

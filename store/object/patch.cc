@@ -199,10 +199,11 @@ Result<void> JsonPatcher::apply(const json::value& operation) {
   if (!known) return Error(Code::invalid, "unknown op " + quoted(shortened_path(std::string(name))));
   const json::value* value = operation.get_object().if_contains("value");
   if (name == "test" && !value) return Error(Code::invalid, "testing path " + quoted(pointer_text(path)) + " failed");
-  json::value given = value ? *value : json::value();  // a missing value is null. Source: as for replace
+  if (name == "test") return test(path, *value);
+  json::value given(root_.storage());  // a missing value is null. Source: as for replace
+  if (value) given = *value;
   if (name == "add") return add(path, std::move(given));
-  if (name == "replace") return replace(path, std::move(given));
-  return test(path, given);
+  return replace(path, std::move(given));
 }
 
 bool is_number(const json::value& value) { return value.is_int64() || value.is_uint64() || value.is_double(); }

@@ -31,12 +31,11 @@ Error bad_patch(const std::string& what) { return Error(Code::bad_request, "stra
 class MergedList {
  public:
   // `order_given`: the patch contains the order, and so the number of items with each key.
-  MergedList(const Field& field, const json::array& original, const json::array& patch, const json::array& order,
-             bool order_given)
-      : further_(further_keys(field)), order_given_(order_given), items_(original), original_size_(original.size()) {
-    ItemNumbers numbers = number_items(field, {&original, &patch, &order});
+  MergedList(const Field& field, json::array original, const json::array& patch, const json::array& order, bool order_given)
+      : further_(further_keys(field)), order_given_(order_given), items_(std::move(original)), original_size_(items_.size()) {
+    ItemNumbers numbers = number_items(field, {&items_, &patch, &order});
     by_key_ = Numbered(numbers);
-    if (!further_.empty()) by_all_ = Numbered(number_by_all_keys(field, {&original, &patch}));
+    if (!further_.empty()) by_all_ = Numbered(number_by_all_keys(field, {&items_, &patch}));
     ordered_.emplace(numbers.of_list[2], numbers.count);
     gone_.assign(items_.size(), false);
     taken_.assign(items_.size(), false);
@@ -219,11 +218,11 @@ class Merger {
     if (change.is_array() && field && field->shape == Shape::list && field->merges) {
       const json::value* order = patch.if_contains(std::string(kOrderPrefix) + std::string(name));
       if (!old.is_array()) old.emplace_array();
-      json::array merged = TRY(list(*field, old.get_array(), change.get_array(), order));
+      json::array merged = TRY(list(*field, std::move(old.get_array()), change.get_array(), order));
       old = std::move(merged);
       return {};
     }
-    old = TRY(cleaned(type_of(field), change));
+    old = TRY(cleaned(type_of(field), change, old.storage()));
     return {};
   }
 
@@ -256,17 +255,18 @@ class Merger {
     });
   }
 
-  // A value that replaces another, without directives and nulls.
-  Result<json::value> cleaned(const Type* type, const json::value& value) {
+  // A value that replaces another, without directives and nulls. `memory`: of the other.
+  Result<json::value> cleaned(const Type* type, const json::value& value, const json::storage_ptr& memory) {
     if (value.is_object()) {
-      json::object out;
+      json::object out(memory);
       TRY(object(type, out, value.get_object()));
       return json::value(std::move(out));
     }
-    if (!value.is_array()) return value;
-    json::array out;
+    if (!value.is_array()) return json::value(value, memory);
+    json::array out(memory);
+    out.reserve(value.get_array().size());
     for (const json::value& item : value.get_array()) {
-      json::value clean = TRY(cleaned(type, item));
+      json::value clean = TRY(cleaned(type, item, memory));
       out.push_back(std::move(clean));
     }
     return json::value(std::move(out));
@@ -307,12 +307,12 @@ class Merger {
       const Field* field = field_of(type, name);
       json::value* list = original.if_contains(name);
       if (!field || !field->merges || !list || !list->is_array() || patch.contains(name)) continue;
-      *list = MergedList(*field, list->get_array(), {}, pair.value().get_array(), true).in_order();
+      *list = MergedList(*field, std::move(list->get_array()), {}, pair.value().get_array(), true).in_order();
     }
     return {};
   }
 
-  Result<json::array> list(const Field& field, const json::array& original, const json::array& patch, const json::value* order) {
+  Result<json::array> list(const Field& field, json::array original, const json::array& patch, const json::value* order) {
     if (order && !order->is_array()) return bad_patch("$setElementOrder/" + std::string(field.name()) + " must be a list");
     std::string_view key = field.merge_key();
     auto directive_of = [](const json::value& item) {
@@ -322,7 +322,7 @@ class Merger {
       for (const json::value& change : patch) {
         if (!change.is_object()) return bad_patch("items of " + std::string(field.name()) + " must be objects");
         if (const json::value* directive = directive_of(change); directive && *directive == "replace")
-          return replacement(field, patch);
+          return replacement(field, patch, original.storage());
         if (!change.get_object().contains(key)) {
           return bad_patch("an item of " + std::string(field.name()) + " does not contain its merge key " + std::string(key));
         }
@@ -336,17 +336,18 @@ class Merger {
     for (size_t i = 0; !order && i < patch.size(); ++i)
       if (!deletes(patch[i]))
         named.push_back(key.empty() ? patch[i] : json::value(json::object{{key, patch[i].get_object().at(key)}}));
-    MergedList merged(field, original, patch, order ? order->get_array() : named, order != nullptr);
+    const json::storage_ptr memory = original.storage();
+    MergedList merged(field, std::move(original), patch, order ? order->get_array() : named, order != nullptr);
     for (size_t i = 0; i < patch.size(); ++i)
       if (deletes(patch[i])) merged.remove(i, patch[i]);
     for (size_t i = 0; i < patch.size(); ++i) {
       if (deletes(patch[i])) continue;
       size_t at = merged.find(i, patch[i]);
       if (key.empty()) {
-        if (at == kNoItem) merged.add(i, patch[i]);
+        if (at == kNoItem) merged.add(i, json::value(patch[i], memory));
         continue;
       }
-      json::value& item = at == kNoItem ? merged.add(i, json::object()) : merged.at(at);
+      json::value& item = at == kNoItem ? merged.add(i, json::object(memory)) : merged.at(at);
       if (!item.is_object()) item.emplace_object();
       TRY(object(type_of(&field), item.get_object(), patch[i].get_object()));
     }
@@ -354,11 +355,11 @@ class Merger {
   }
 
   // {"$patch": "replace"} as an item: the patch's other items become the list.
-  Result<json::array> replacement(const Field& field, const json::array& patch) {
-    json::array out;
+  Result<json::array> replacement(const Field& field, const json::array& patch, const json::storage_ptr& memory) {
+    json::array out(memory);
     for (const json::value& item : patch) {
       if (item.is_object() && item.get_object().contains(kPatch)) continue;
-      json::value clean = TRY(cleaned(type_of(&field), item));
+      json::value clean = TRY(cleaned(type_of(&field), item, memory));
       out.push_back(std::move(clean));
     }
     return out;
