@@ -15,11 +15,12 @@ Result<std::string> Exchange::read_body(size_t bytes_max) {
   if (head.content_length.value_or(0) > bytes_max) return too_large();
   std::string text;
   bool fits = true;
-  auto read = stream_body([&](std::string_view piece) {
+  auto take = [&](std::string_view piece) {
     fits = text.size() + piece.size() <= bytes_max;
     if (fits) text.append(piece);
     return fits;
-  });
+  };
+  auto read = stream_body(std::ref(take));
   if (!fits) return too_large();
   late_ = !read && read.error().code() == Code::timeout;
   if (!read) return read.take_error();

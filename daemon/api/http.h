@@ -54,7 +54,10 @@ class Exchange {
   Result<void> stream_body(const BodyReader::Take& take) { return body_.read(take, waits_); }
   void invite_body() { body_.invite(); }  // sends 100 Continue; call before another thread streams the body
   // Adds functions that are called around the wait for the body; those added earlier are nested inside. Call before reading.
-  void when_body_waits(BodyWait wait) { waits_.push_back(std::move(wait)); }
+  void when_body_waits(BodyWait wait) {
+    waits_.reserve(kBodyWaitsUsual);
+    waits_.push_back(std::move(wait));
+  }
   bool body_was_late() const { return late_; }
 
   // Called once if writing the response would block because the client does not read. False: the write fails instead. Absent: it
@@ -90,6 +93,7 @@ class Exchange {
   bool reusable = false;
 
  private:
+  static constexpr size_t kBodyWaitsUsual = 2;  // of the HTTP server and of the API
   BodyReader& body_;
   std::vector<BodyWait> waits_;
   std::function<std::stop_token()> notice_peer_;

@@ -155,7 +155,6 @@ struct Server::State {
   Result<void> prepare();
   class RequestChain;
   void serve(Exchange& exchange);
-  BodyWait wait_for_body(Call& call, int seats);
   void maintain(std::stop_token stop);
   Result<void> renew();
   Result<void> tell_administrator(const KeyPair& admin) const;
@@ -240,10 +239,30 @@ class Server::State::RequestChain {
     return decision.allowed || refuse(auth::denial(*call_.user, asked_, decision.reason));
   }
 
+  // A request whose body has not arrived frees its seats and takes one of its user's places for slow bodies. When the body is
+  // complete, it enters its priority level again.
   bool expect_body() {
     if (call_.exchange.body_left() && call_.flow)
-      call_.exchange.when_body_waits(server_.wait_for_body(call_, seats_wanted(call_, asked_)));
+      call_.exchange.when_body_waits({[this] { return leave_seats(); }, [this] { return take_seats_again(); }});
     return true;
+  }
+
+  Result<void> leave_seats() {
+    const Head& head = call_.head();
+    bool size_known = head.content_length && !head.headers.has("Content-Encoding");
+    uint64_t bytes = size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax;
+    auto place = server_.bodies.take(call_.user->name, bytes);
+    if (!place) return place.take_error();
+    call_.exchange.hold(std::make_shared<flowcontrol::BodyPlaces::Place>(*std::move(place)));  // replaces its seats
+    return {};
+  }
+
+  Result<void> take_seats_again() {
+    call_.exchange.take_held().reset();
+    auto seat = server_.flow_controller.enter(*call_.flow, seats_wanted(call_, asked_));
+    if (!seat) return seat.take_error();
+    call_.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat)));
+    return {};
   }
 
   void handle() {
@@ -287,28 +306,6 @@ void Server::State::serve(Exchange& exchange) {
   });
   RequestChain(*this, call).run();
   context.metrics.count(labels_of(call), exchange.answer.status, std::chrono::steady_clock::now() - began);
-}
-
-// A request whose body has not arrived frees its seats and takes one of its user's places for slow bodies. When the body is
-// complete, it enters its priority level again.
-BodyWait Server::State::wait_for_body(Call& call, int seats) {
-  auto begin = [this, &call]() -> Result<void> {
-    const Head& head = call.head();
-    bool size_known = head.content_length && !head.headers.has("Content-Encoding");
-    auto place =
-        bodies.take(call.user->name, size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax);
-    if (!place) return place.take_error();
-    call.exchange.hold(std::make_shared<flowcontrol::BodyPlaces::Place>(*std::move(place)));  // replaces its seats
-    return {};
-  };
-  auto end = [this, &call, seats]() -> Result<void> {
-    call.exchange.take_held().reset();
-    auto seat = flow_controller.enter(*call.flow, seats);
-    if (!seat) return seat.take_error();
-    call.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat)));
-    return {};
-  };
-  return {begin, end};
 }
 
 Result<void> Server::State::prepare() {
