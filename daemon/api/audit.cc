@@ -5,6 +5,16 @@
 #include "runtime/sys/file.h"
 
 namespace coracle::api {
+namespace {
+
+// Source: apiserver audit/request.go, maybeTruncateUserAgent
+std::string shortened_agent(std::string_view agent) {
+  constexpr size_t kBytesMax = 1024;
+  if (agent.size() <= kBytesMax) return std::string(agent);
+  return std::string(agent.substr(0, kBytesMax)) + "...TRUNCATED";
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Auditor>> Auditor::open(const auth::AuditSettings& settings) {
   auto auditor = std::make_unique<Auditor>();
@@ -30,7 +40,7 @@ std::unique_ptr<auth::AuditRecord> Auditor::record_of(const Call& call, const au
   const Head& head = call.head();
   record.uri = head.path + (head.query_text.empty() ? "" : "?" + head.query_text);
   record.source = call.exchange.connection.peer().address;
-  record.agent = head.headers.get("User-Agent");
+  record.agent = shortened_agent(head.headers.get("User-Agent"));
   record.user = call.user;
   record.asked = asked, record.version = call.route.version;
   record.received = received;

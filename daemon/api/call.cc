@@ -79,12 +79,12 @@ size_t size_of(const Answer& answer) {
   return bytes;
 }
 
-// Joins the pieces, for uses that need the whole body.
-void join_pieces(Answer& answer) {
-  answer.body.reserve(size_of(answer));
-  for (std::string_view piece : answer.pieces) answer.body += piece;
-  answer.pieces.clear();
-  answer.holds.reset();
+std::string joined(const Answer& answer) {
+  std::string text;
+  text.reserve(size_of(answer));
+  text = answer.body;
+  for (std::string_view piece : answer.pieces) text += piece;
+  return text;
 }
 
 // Compresses a large response for remote clients; for local ones that would cost more than it saves.
@@ -134,32 +134,46 @@ auto add_to(std::vector<Header>& headers) {
   return [&headers](std::string_view name, std::string_view value) { headers.emplace_back(name, value); };
 }
 
-// Records the response as the audit level requires: the object, or at least the Status of a failure.
-void record_response(Call& call) {
+// The JSON of an answer in another form; nothing: it has none.
+Result<json::value> read_back(std::string_view text, std::string_view type) {
+  if (type.find("json") != type.npos) return parse_json(text);
+  if (type.starts_with("application/vnd.kubernetes.protobuf")) return schema::from_protobuf(text, nullptr);
+  if (type != "application/yaml") return Error(Code::unsupported, "it has no JSON form");
+  std::vector<json::value> documents = TRY(parse_yaml(text));
+  if (documents.size() != 1) return Error(Code::unsupported, "it is no single document");
+  return std::move(documents.front());
+}
+
+// Records the response as the audit level requires: the object, or at least what a Status says. `said`: the response as JSON, if
+// that is at hand; a stored text needs no parsing. Source: apiserver audit/request.go, LogResponseObject
+void record_response(Call& call, const json::value* said) {
   if (!call.audit) return;
-  Answer& answer = call.answer();
-  bool wanted = call.audit->decision.level == auth::AuditLevel::request_response || answer.status >= 400;
-  if (!wanted) return;
-  join_pieces(answer);
-  bool protobuf = answer.content_type.starts_with("application/vnd.kubernetes.protobuf");
-  auto value = protobuf ? schema::from_protobuf(answer.body, nullptr) : parse_json(answer.body);
-  if (value) auth::record_response(*call.audit, *std::move(value));
+  auth::AuditRecord& record = *call.audit;
+  if (said) return auth::record_response(record, *said);
+  if (!auth::wants_response(record)) return;
+  const std::string_view type = call.answer().content_type;
+  std::string text = joined(call.answer());
+  if (text.ends_with('\n')) text.pop_back();
+  bool is_line = type == "application/json" && text.find('\n') == text.npos;
+  if (is_line) return auth::record_response_text(record, std::move(text));
+  auto value = read_back(text, type);
+  if (value) auth::record_response(record, *value);
 }
 
 }  // namespace
 
-void finish_answer(Call& call, int status, std::string_view type) {
+void finish_answer(Call& call, int status, std::string_view type, const json::value* said) {
   Answer& answer = call.answer();
   answer.status = status;
   answer.content_type = type;
   add_common_lines(call, answer.lines);
-  record_response(call);
+  record_response(call, said);
   compress(call);
 }
 
-void set_answer(Call& call, int status, std::string_view type, std::string body) {
+void set_answer(Call& call, int status, std::string_view type, std::string body, const json::value* said) {
   call.answer().body = std::move(body);
-  finish_answer(call, status, type);
+  finish_answer(call, status, type, said);
 }
 
 void answer_with_slash(Call& call) {
@@ -214,7 +228,7 @@ void answer_error(Call& call, const Error& error) {
   Wanted as = wanted ? *wanted : Wanted{};
   auto text = encode(status, as);
   if (!text) as = Wanted{}, text = encode(status, as);
-  set_answer(call, code, as.media_type(), *std::move(text));
+  set_answer(call, code, as.media_type(), *std::move(text), &status);
 }
 
 void answer_error(Exchange& exchange, const Error& error) {
@@ -244,7 +258,7 @@ void answer_value(Call& call, const json::value& value, int status) {
   while (!text && text.error().code() == Code::not_acceptable && std::next(wanted) != all->end())
     text = encode(value, *++wanted);  // it has no protobuf form
   if (!text) return answer_error(call, text.error());
-  set_answer(call, status, wanted->media_type(), *std::move(text));
+  set_answer(call, status, wanted->media_type(), *std::move(text), &value);
 }
 
 Result<schema::IncludeObject> include_object(const Query& query, const Wanted& wanted) {
@@ -287,7 +301,7 @@ void answer_object(Call& call, const ObjectPtr& object, int status) {
   schema::TableOptions table{*include, true, std::to_string(object->revision()), {}};
   auto text = represent(*call.info, object, *wanted, table, call.context.clock.now());
   if (!text) return answer_error(call, text.error());
-  set_answer(call, status, wanted->media_type(), *std::move(text));
+  set_answer(call, status, wanted->media_type(), *std::move(text), wanted->as == As::itself ? &object->json() : nullptr);
 }
 
 namespace {

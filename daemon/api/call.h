@@ -77,8 +77,10 @@ bool is_plain(const Wanted& wanted);  // the stored text is sent unchanged
 void answer_object(Call& call, const ObjectPtr& object, int status = 200);
 // Responds with a list in the requested representation (lists.cc). Unpacks one object at a time.
 void answer_list(Call& call, const engine::RestingPage& page);
-void set_answer(Call& call, int status, std::string_view type, std::string body);
-void finish_answer(Call& call, int status, std::string_view type);  // with the body or the pieces that are set already
+// `said`: the response as JSON, for the audit, if it is at hand.
+void set_answer(Call& call, int status, std::string_view type, std::string body, const json::value* said = nullptr);
+// The same, with the body or the pieces that are set already.
+void finish_answer(Call& call, int status, std::string_view type, const json::value* said = nullptr);
 // Completes a handler that may have failed: responds with its error.
 void answer_with(Call& call, Result<void> outcome);
 

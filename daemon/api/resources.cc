@@ -173,6 +173,7 @@ Result<void> patch(Call& call) {
   if (applies && call.query().get("fieldManager").empty())
     return invalid_options("PatchOptions", {required("fieldManager", "is required for apply patch")});
   json::value patch = TRY(read_patch(call, type, writer.duplicates));
+  if (call.audit) auth::record_patch(*call.audit, patch);
   if (type == PatchType::json ? !patch.is_array() : !patch.is_object())
     return bad_request(type == PatchType::json ? "a JSON patch must be an array of operations" : "the patch must be an object");
   registry::Written written =

@@ -63,7 +63,7 @@ Result<void> answer_scale(Call& call, const json::value& scale) {
   Wanted wanted = TRY(negotiate(call.head(), Offer::object));
   json::value form = TRY(form_of_scale(call, scale, wanted));
   std::string text = TRY(encode(form, wanted));
-  set_answer(call, 200, wanted.media_type(), std::move(text));
+  set_answer(call, 200, wanted.media_type(), std::move(text), &form);
   return {};
 }
 

@@ -35,19 +35,25 @@ json::object object_ref(const AuditRecord& record) {
 
 constexpr std::string_view kManagedFields = "managedFields";
 
-// Calls `visit` with the metadata of the object, or of the list and its items, until it returns true. Returns whether it did.
+// Calls `visit` with the metadata of the object, or of the list and its items, or of the objects in a table's rows, until it
+// returns true. Returns whether it did.
 template <typename Value, typename F>
 bool visit_metadata(Value& body, F&& visit) {
   auto visit_one = [&](auto& object) {
     auto* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
     return metadata && metadata->is_object() && visit(metadata->get_object());
   };
-  if (!body.is_object()) return false;
-  if (visit_one(body)) return true;
-  auto* items = body.get_object().if_contains("items");
-  if (!items || !items->is_array()) return false;
-  auto& all = items->get_array();
-  return std::any_of(all.begin(), all.end(), visit_one);
+  auto visit_row = [&](auto& row) {
+    auto* object = row.is_object() ? row.get_object().if_contains("object") : nullptr;
+    return object && visit_one(*object);
+  };
+  auto visit_all = [&](std::string_view name, auto&& visit_each) {
+    auto* list = body.get_object().if_contains(name);
+    if (!list || !list->is_array()) return false;
+    auto& all = list->get_array();
+    return std::any_of(all.begin(), all.end(), visit_each);
+  };
+  return body.is_object() && (visit_one(body) || visit_all("items", visit_one) || visit_all("rows", visit_row));
 }
 
 bool has_managed_fields(const json::value& body) {
@@ -61,6 +67,13 @@ void drop_managed_fields(json::value& body) {
   });
 }
 
+std::string text_of_body(const json::value& body, bool omit_managed_fields) {
+  if (!omit_managed_fields || !has_managed_fields(body)) return to_text(body);
+  json::value shown(body, json::storage_ptr());
+  drop_managed_fields(shown);
+  return to_text(shown);
+}
+
 json::object response_status(const AuditRecord& record) {
   json::object out{{"metadata", json::object()}};
   for (const auto& [field, value] : record.told) out[field] = value;
@@ -68,8 +81,9 @@ json::object response_status(const AuditRecord& record) {
   return out;
 }
 
-bool wants_answer(const AuditDecision& decision) {
-  return decision.wants(AuditStage::response_started) || decision.wants(AuditStage::response_complete);
+bool wants_request(const AuditDecision& decision) {
+  bool has_event = decision.wants(AuditStage::response_started) || decision.wants(AuditStage::response_complete);
+  return decision.level >= AuditLevel::request && has_event;
 }
 
 }  // namespace
@@ -79,23 +93,30 @@ void record_request(AuditRecord& record, const json::value& body) {
     view::ObjectMeta metadata = metadata_of(body);
     record.sent = {std::string(metadata.name()), std::string(metadata.uid()), std::string(metadata.resource_version())};
   }
-  if (record.decision.level < AuditLevel::request || !wants_answer(record.decision)) return;
-  if (!record.decision.omit_managed_fields || !has_managed_fields(body)) {
-    record.request = to_text(body);
-    return;
-  }
-  json::value shown(body, json::storage_ptr());
-  drop_managed_fields(shown);
-  record.request = to_text(shown);
+  if (wants_request(record.decision)) record.request = text_of_body(body, record.decision.omit_managed_fields);
 }
 
-void record_response(AuditRecord& record, json::value body) {
+void record_patch(AuditRecord& record, const json::value& patch) {
+  if (wants_request(record.decision)) record.request = to_text(patch);
+}
+
+bool wants_response(const AuditRecord& record) {
+  return record.decision.level >= AuditLevel::request_response && record.decision.wants(AuditStage::response_complete);
+}
+
+void record_response(AuditRecord& record, const json::value& body) {
   if (body.is_object() && kind_in(body) == "Status")
     for (std::string_view field : {"status", "message", "reason", "details"})
       if (const json::value* value = body.get_object().if_contains(field)) record.told[field] = *value;
-  if (record.decision.level < AuditLevel::request_response || !record.decision.wants(AuditStage::response_complete)) return;
-  if (record.decision.omit_managed_fields) drop_managed_fields(body);
-  record.response = to_text(body);
+  if (wants_response(record)) record.response = text_of_body(body, record.decision.omit_managed_fields);
+}
+
+void record_response_text(AuditRecord& record, std::string text) {
+  if (!wants_response(record)) return;
+  bool drops = record.decision.omit_managed_fields && text.find(quoted(kManagedFields)) != text.npos;
+  if (!drops) return void(record.response = std::move(text));
+  auto body = parse_json(text);
+  if (body) record.response = text_of_body(*body, true);
 }
 
 std::string audit_line(const AuditRecord& record, AuditStage stage, WallTime now) {

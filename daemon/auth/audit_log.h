@@ -90,7 +90,12 @@ struct AuditRecord {
 // Records a body as far as the record's decision asks for it: as text, because the object that it becomes is changed and moved
 // on.
 void record_request(AuditRecord& record, const json::value& body);
-void record_response(AuditRecord& record, json::value body);
+void record_patch(AuditRecord& record, const json::value& patch);  // it is no object: it may have any form
+void record_response(AuditRecord& record, const json::value& body);
+// Whether the decision asks for the response's body.
+bool wants_response(const AuditRecord& record);
+// The same as record_response(), for an object, list or table in one line of JSON.
+void record_response_text(AuditRecord& record, std::string text);
 
 // The audit event as a line of JSON, without the line break. Pure.
 std::string audit_line(const AuditRecord& record, AuditStage stage, WallTime now);

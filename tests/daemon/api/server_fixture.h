@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -160,7 +161,9 @@ inline bool comes_true(const std::function<bool()>& condition) {
 
 class ServerFixture {
  public:
-  explicit ServerFixture(HttpServerLimits limits = {}, const schema::CatalogSource& catalogs = built_in_catalogs()) {
+  // `audit_policy`: YAML; with one, the audit log is audit.log in the directory.
+  explicit ServerFixture(HttpServerLimits limits = {}, const schema::CatalogSource& catalogs = built_in_catalogs(),
+                         std::string_view audit_policy = {}) {
     char path[] = "/tmp/coracle-api-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
@@ -179,6 +182,10 @@ class ServerFixture {
     config.kubeconfig_path = directory + "/admin.kubeconfig";
     config.limits = limits;
     config.tokens.static_tokens["t0ken"] = {"someone", "", {"system:authenticated"}, {}};
+    if (!audit_policy.empty()) {
+      config.audit.policy_path = directory + "/policy.yaml", config.audit.log_path = directory + "/audit.log";
+      std::ofstream(config.audit.policy_path) << audit_policy;
+    }
     server = std::make_unique<Server>(config, *registry, streams, images, volumes);
     MUST(server->start());
   }

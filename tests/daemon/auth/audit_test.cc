@@ -151,6 +151,30 @@ TEST(AuditEvent, holds_bodies_only_where_they_are_wanted) {
   }
 }
 
+TEST(AuditEvent, takes_a_response_as_text_and_a_patch_of_any_form) {
+  const std::string managed = R"({"metadata":{"name":"p","managedFields":[{}]},"data":{"a":"\u003c"}})",
+                    table =
+                        R"({"kind":"Table","metadata":{},"rows":[{"cells":[],"object":{"metadata":{"managedFields":[{}]}}},{}]})",
+                    patch = R"([{"op":"remove","path":"/a"}])";
+  for (bool omits : {false, true}) {
+    AuditRecord record;
+    record.decision = {AuditLevel::request_response, 0, omits};
+    record_patch(record, MUST(parse_json(patch)));
+    EXPECT_EQ(record.request, patch);
+    EXPECT_EQ(record.sent.name, "");
+    record_response_text(record, managed);
+    EXPECT_EQ(record.response, omits ? R"({"metadata":{"name":"p"},"data":{"a":"<"}})" : managed);
+    record_response_text(record, table);
+    EXPECT_EQ(record.response.find("managedFields") == std::string::npos, omits);
+    EXPECT_NE(record.response.find(R"("object":{"metadata":{)"), std::string::npos);
+  }
+  AuditRecord record;
+  record.decision = {AuditLevel::request, 0, false};
+  EXPECT_FALSE(wants_response(record));
+  record_response_text(record, managed);
+  EXPECT_EQ(record.response, "");
+}
+
 TEST(AuditLog, keeps_within_its_bound) {
   char name[] = "/tmp/coracle-audit-XXXXXX";
   std::string dir = ::mkdtemp(name), file = dir + "/audit.log";
