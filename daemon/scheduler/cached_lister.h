@@ -5,7 +5,7 @@
 #include "daemon/informer/informers.h"
 #include "daemon/quota/disruption.h"
 #include "daemon/scheduler/lister.h"
-#include "store/object/selector_cache.h"
+#include "store/object/selector_index.h"
 
 namespace coracle::scheduler {
 
@@ -21,7 +21,8 @@ struct CachedLister : Lister {
         replica_sets(informers.of(kReplicaSet)),
         stateful_sets(informers.of(kStatefulSet)) {
     all_services.on_change([this](const Informer::Change& change) {
-      if (!change.after) selectors.forget(change.before->key());
+      if (change.after) selectors.put(*change.after);
+      else selectors.remove(change.before->key());
     });
   }
 
@@ -30,8 +31,12 @@ struct CachedLister : Lister {
   ObjectPtr storage_class(const std::string& name) const override { return classes.get({"", name}); }
   ObjectPtr csi_node(const std::string& name) const override { return csi_nodes.get({"", name}); }
   std::vector<ObjectPtr> volumes() const override { return all_volumes.list(); }
-  std::vector<ObjectPtr> services(const std::string& ns) const override { return all_services.list(ns); }
-  std::shared_ptr<const LabelSelector> selector(const Object& service) const override { return selectors.of(service); }
+  std::vector<ObjectPtr> services_of(const Object& pod) const override {
+    std::vector<ObjectPtr> out;
+    for (const Key& key : selectors.matching(pod))
+      if (ObjectPtr service = all_services.get(key)) out.push_back(std::move(service));
+    return out;
+  }
   std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all_budgets.list(ns); }
   ObjectPtr controller(const Kind& kind, const Key& key) const override {
     if (kind == kReplicaSet) return replica_sets.get(key);
@@ -40,7 +45,7 @@ struct CachedLister : Lister {
 
   Informer &claims, &all_volumes, &classes, &csi_nodes, &all_services, &all_budgets, &replication_controllers, &replica_sets,
       &stateful_sets;
-  mutable SelectorCache selectors{selector_of_service};  // of services
+  SelectorIndex selectors{selector_of_service};  // of services
 };
 
 }  // namespace coracle::scheduler

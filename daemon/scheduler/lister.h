@@ -22,11 +22,10 @@ class Lister {
   virtual ObjectPtr storage_class(const std::string& name) const = 0;
   virtual ObjectPtr csi_node(const std::string& name) const = 0;
   virtual std::vector<ObjectPtr> volumes() const = 0;
-  // The objects that select pods: the services of a namespace, and a pod's controller (ReplicationController, ReplicaSet or
-  // StatefulSet).
-  virtual std::vector<ObjectPtr> services(const std::string& ns) const = 0;
-  virtual std::shared_ptr<const LabelSelector> selector(const Object& service) const = 0;  // null: it selects no pods
-  virtual std::vector<ObjectPtr> budgets(const std::string& ns) const = 0;                 // PodDisruptionBudgets
+  // The objects that select pods: the Services that select this one, sorted, and a pod's controller (ReplicationController,
+  // ReplicaSet or StatefulSet).
+  virtual std::vector<ObjectPtr> services_of(const Object& pod) const = 0;
+  virtual std::vector<ObjectPtr> budgets(const std::string& ns) const = 0;  // PodDisruptionBudgets
   virtual ObjectPtr controller(const Kind& kind, const Key& key) const = 0;
 };
 

@@ -297,6 +297,15 @@ bool LabelSelector::matches(const json::object& labels) const {
 
 bool LabelSelector::matches(const Object& object) const { return empty() || matches(object.labels()); }
 
+std::vector<std::pair<std::string_view, std::string_view>> LabelSelector::demanded_labels(size_t count_max) const {
+  std::vector<std::pair<std::string_view, std::string_view>> out;
+  for (const Term& term : terms_) {
+    if (out.size() == count_max) break;
+    if (term.op == Operator::in && term.values.size() == 1) out.emplace_back(term.key, term.values[0]);
+  }
+  return out;
+}
+
 std::string LabelSelector::text() const {
   std::vector<const Term*> sorted;
   for (const Term& term : terms_) sorted.push_back(&term);

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -42,6 +43,8 @@ class LabelSelector {
   bool matches(const json::object& labels) const;
   bool matches(const Object& object) const;
   bool empty() const { return terms_.empty() && !nothing_; }  // matches everything
+  // Labels, key and value, that an object must have to match: at most so many of them. Valid as long as the selector.
+  std::vector<std::pair<std::string_view, std::string_view>> demanded_labels(size_t count_max) const;
   std::string text() const;  // its text form, terms sorted by key; of many terms an equivalent, maybe shorter one
 
  private:

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/base/guarded.h"
+#include "runtime/base/units.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
 #include "store/object/selector.h"

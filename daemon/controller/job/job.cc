@@ -37,16 +37,16 @@ class JobController : public Controller {
   void subscribe(const Enqueue& enqueue) override {
     enqueue_ = enqueue;
     index_by_controller(pods_);
+    follow(jobs_, selectors_);
     jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         forget(*change.before);
-        selectors_.forget(change.before->key());
         for (const ObjectPtr& pod : controlled_by(pods_, *change.before)) name_pod(*pod);
       }
       enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
-      enqueue_owners(change, kJob, jobs_, enqueue, selectors_);
+      enqueue_owners(change, kJob, selectors_, enqueue);
       if (change.after && has_finalizer(*change.after, kJobTracking) && !job_of(*change.after)) name_pod(*change.after);
     });
   }
@@ -277,7 +277,7 @@ class JobController : public Controller {
   Elapsed elapsed_;
   Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the Job's uid
   PodControl control_;
-  SelectorCache selectors_{selector_in_spec};
+  SelectorIndex selectors_{selector_in_spec};
   Enqueue enqueue_;
 };
 

@@ -12,7 +12,7 @@
 #include "daemon/controller/shared/common.h"
 #include "daemon/controller/shared/elapsed.h"
 #include "store/object/selector.h"
-#include "store/object/selector_cache.h"
+#include "store/object/selector_index.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::controller {
@@ -44,6 +44,7 @@ class DisruptionController : public Controller {
   std::string_view name() const override { return "disruption"; }
 
   void subscribe(const Enqueue& enqueue) override {
+    follow(budgets_, selectors_);
     budgets_.on_change([=, this](const Informer::Change& change) { enqueue.now(change.any().key()); });
     for (Informer* owners : scaled_)
       owners->on_change([=, this](const Informer::Change& change) {
@@ -53,11 +54,9 @@ class DisruptionController : public Controller {
           if (auto selector = selectors_.of(*budget); selector && selector->matches(labels)) enqueue.now(budget->key());
       });
     pods_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& budget : budgets_.list(change.any().ns())) {
-        auto selector = selectors_.of(*budget);
-        auto covers = [&](const ObjectPtr& pod) { return selector && pod && selector->matches(*pod); };
-        if (covers(change.before) || covers(change.after)) enqueue.now(budget->key());
-      }
+      for (const ObjectPtr& pod : {change.before, change.after})
+        if (pod)
+          for (Key& budget : selectors_.matching(*pod)) enqueue.now(std::move(budget));
       bool was = change.before && unfulfilled(*change.before), is = change.after && unfulfilled(*change.after);
       if (was && !is) elapsed_.forget(change.before->uid());
       if (is) enqueue.now({std::string(kPodKey) + change.after->ns(), change.after->name()});
@@ -249,7 +248,7 @@ class DisruptionController : public Controller {
   Client& client_;
   const schema::CatalogSource& catalogs_;
   const Clock& clock_;
-  SelectorCache selectors_{selector_in_spec};
+  SelectorIndex selectors_{selector_in_spec};
   Informer& budgets_;
   Informer& pods_;
   std::array<Informer*, 4> scaled_;  // their spec.replicas is the number of pods that there should be

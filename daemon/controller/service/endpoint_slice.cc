@@ -23,8 +23,9 @@ class EndpointSliceController : public Controller {
     slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
       return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
     });
+    follow(services_, selectors_);
     services_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key()), selectors_.forget(change.before->key());
+      if (!change.after) own_.forget(change.before->key());
       enqueue.now(change.any().key());
     });
     slices_.on_change([=](const Informer::Change& change) {
@@ -33,7 +34,7 @@ class EndpointSliceController : public Controller {
         enqueue.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
     index_addressed(pods_);
-    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, enqueue.now); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(selectors_, change, enqueue.now); });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (zone_label(change.before) == zone_label(change.after)) return;
       for (const ObjectPtr& service : services_.list()) enqueue.now(service->key());
@@ -70,7 +71,7 @@ class EndpointSliceController : public Controller {
 
   Client& client_;
   Informer& services_;
-  SelectorCache selectors_{selector_of_service};
+  SelectorIndex selectors_{selector_of_service};
   Informer& pods_;
   Informer& nodes_;
   Informer& slices_;

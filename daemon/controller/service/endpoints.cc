@@ -24,14 +24,15 @@ class EndpointsController : public Controller {
   std::string_view name() const override { return "endpoints"; }
 
   void subscribe(const Enqueue& enqueue) override {
+    follow(services_, selectors_);
     services_.on_change([=, this](const Informer::Change& change) {
       const Object& service = change.any();
-      if (!change.after) own_.forget(service.key()), selectors_.forget(service.key());
+      if (!change.after) own_.forget(service.key());
       enqueue.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
     });
     endpoints_.on_change([=](const Informer::Change& change) { enqueue.now(change.any().key()); });
     index_addressed(pods_);
-    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, enqueue.now); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(selectors_, change, enqueue.now); });
   }
 
   Result<Outcome> reconcile(const Key& named) override {
@@ -67,7 +68,7 @@ class EndpointsController : public Controller {
 
   Client& client_;
   Informer& services_;
-  SelectorCache selectors_{selector_of_service};
+  SelectorIndex selectors_{selector_of_service};
   Informer& pods_;
   Informer& endpoints_;
   OwnWrites own_;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "daemon/controller/shared/common.h"
-#include "store/object/selector_cache.h"
+#include "store/object/selector_index.h"
 
 namespace coracle::controller {
 
@@ -87,8 +87,7 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
 std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& endpoints);
 
 // Enqueues the Services that select the pod before or after a change.
-void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
-                   const std::function<void(Key)>& enqueue);
+void name_services(const SelectorIndex& services, const Informer::Change& pod, const std::function<void(Key)>& enqueue);
 // Adds an index of possible endpoints by namespace: pods that have an address and have not finished. Call before the informers
 // start. A machine has few of them, however many pods are pending or finished.
 void index_addressed(Informer& pods);

@@ -383,14 +383,13 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
   return {};
 }
 
-void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
-                   const std::function<void(Key)>& enqueue) {
-  for (const ObjectPtr& service : services.list(pod.any().ns())) {
-    auto selector = selectors.of(*service);
-    if (!selector) continue;
-    bool concerned = (pod.before && selector->matches(*pod.before)) || (pod.after && selector->matches(*pod.after));
-    if (concerned) enqueue(service->key());
-  }
+void name_services(const SelectorIndex& services, const Informer::Change& pod, const std::function<void(Key)>& enqueue) {
+  bool has_new_labels = pod.before && pod.after && pod.before->labels() != pod.after->labels();
+  std::vector<Key> concerned = services.matching(pod.any());
+  if (has_new_labels)
+    for (Key& before : services.matching(*pod.before))
+      if (!std::ranges::binary_search(concerned, before)) enqueue(std::move(before));
+  for (Key& service : concerned) enqueue(std::move(service));
 }
 
 void index_addressed(Informer& pods) {

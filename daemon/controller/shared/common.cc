@@ -44,6 +44,13 @@ std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns) {
   return informer.by_index("controller", "orphan/" + std::string(ns));
 }
 
+void follow(Informer& owners, SelectorIndex& selectors) {
+  owners.on_change([&selectors](const Informer::Change& change) {
+    if (change.after) selectors.put(*change.after);
+    else selectors.remove(change.before->key());
+  });
+}
+
 void index_by_node(Informer& pods) {
   pods.add_index("node",
                  [](const Object& pod) { return std::vector<std::string>{std::string(view::Pod(pod).spec().node_name())}; });

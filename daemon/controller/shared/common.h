@@ -20,6 +20,7 @@
 #include "store/object/conditions.h"
 #include "store/object/finalizers.h"
 #include "store/object/selector.h"
+#include "store/object/selector_index.h"
 #include "store/object/share.h"
 #include "store/schema/views.h"
 
@@ -33,6 +34,9 @@ std::optional<json::array> without_owner(const Object& object, std::string_view 
 void index_by_controller(Informer& informer);
 std::vector<ObjectPtr> controlled_by(const Informer& informer, const Object& owner);
 std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
+
+// Keeps `selectors` in line with the owners. Call before the informer starts, and before handlers that ask `selectors` are added.
+void follow(Informer& owners, SelectorIndex& selectors);
 
 // Index "node": the name of the node that a pod is bound to.
 void index_by_node(Informer& pods);

@@ -121,7 +121,7 @@ class DaemonSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
-  SelectorCache selectors_{selector_in_spec};
+  SelectorIndex selectors_{selector_in_spec};
 };
 
 }  // namespace

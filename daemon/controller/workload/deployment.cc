@@ -30,13 +30,12 @@ class DeploymentController : public Controller {
   void subscribe(const Enqueue& enqueue) override {
     index_by_controller(sets_);
     index_by_controller(pods_);
+    follow(deployments_, selectors_);
     deployments_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after)
-        own_.forget(change.before->key()), elapsed_.forget(change.before->uid()), selectors_.forget(change.before->key());
+      if (!change.after) own_.forget(change.before->key()), elapsed_.forget(change.before->uid());
       enqueue.now(change.any().key());
     });
-    sets_.on_change(
-        [=, this](const Informer::Change& change) { enqueue_owners(change, kDeployment, deployments_, enqueue, selectors_); });
+    sets_.on_change([=, this](const Informer::Change& change) { enqueue_owners(change, kDeployment, selectors_, enqueue); });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
       bool ended = !change.after || (change.before && is_terminal(view::Pod(*change.after)));
       if (ended) name_grandparent(change.any(), enqueue);
@@ -168,7 +167,7 @@ class DeploymentController : public Controller {
   EventRecorder recorder_;
   Elapsed elapsed_;
   OwnWrites own_;
-  SelectorCache selectors_{selector_in_spec};
+  SelectorIndex selectors_{selector_in_spec};
 };
 
 }  // namespace

@@ -110,8 +110,7 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
   return out;
 }
 
-void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const Enqueue& enqueue,
-                   SelectorCache& selectors) {
+void watch_history(Informer& revisions, const Kind& kind, const SelectorIndex& sets, const Enqueue& enqueue) {
   index_by_controller(revisions);
   // An event of a revision that its set has just created is skipped, unless the set did not know of another revision then and
   // gave it the same number.
@@ -122,9 +121,9 @@ void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, 
     return std::none_of(all.begin(), all.end(),
                         [&](const ObjectPtr& each) { return each->uid() != made.uid() && number_of(*each) == number_of(made); });
   };
-  revisions.on_change([=, &kind, &sets, &selectors](const Informer::Change& change) {
+  revisions.on_change([=, &kind, &sets](const Informer::Change& change) {
     if (!change.before && says_nothing_new(*change.after)) return;
-    enqueue_owners(change, kind, sets, enqueue, selectors);
+    enqueue_owners(change, kind, sets, enqueue);
   });
 }
 

@@ -12,7 +12,7 @@
 
 #include "daemon/controller/controller.h"
 #include "store/client/client.h"
-#include "store/object/selector_cache.h"
+#include "store/object/selector_index.h"
 
 namespace coracle::controller {
 
@@ -39,7 +39,7 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
                                     const std::function<bool(const Object&)>& in_use);
 
 // Enqueues the sets of a kind whose revisions change, except by their own writes. Adds the index "controller" to `revisions`.
-void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const Enqueue& enqueue, SelectorCache& selectors);
+void watch_history(Informer& revisions, const Kind& kind, const SelectorIndex& sets, const Enqueue& enqueue);
 
 struct History {
   ObjectPtr revision;                   // of the set's template

@@ -51,20 +51,17 @@ Result<void> PodControl::remove(const Object& owner, const Object& pod, Failure&
   return {};
 }
 
-void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
-                   SelectorCache& selectors) {
+void enqueue_owner(const Object& pod, const Kind& kind, const SelectorIndex& owners, const Enqueue& enqueue) {
   if (auto owner = pod.controller()) {
     if (owner->kind == kind.kind) enqueue.now({pod.ns(), owner->name});
     return;
   }
-  for (const ObjectPtr& owner : owners.list(pod.ns()))
-    if (auto selector = selectors.of(*owner); selector && selector->matches(pod)) enqueue.now(owner->key());
+  for (Key& owner : owners.matching(pod)) enqueue.now(std::move(owner));
 }
 
-void enqueue_owners(const Informer::Change& change, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
-                    SelectorCache& selectors) {
+void enqueue_owners(const Informer::Change& change, const Kind& kind, const SelectorIndex& owners, const Enqueue& enqueue) {
   for (const ObjectPtr& dependent : {change.before, change.after})
-    if (dependent) enqueue_owner(*dependent, kind, owners, enqueue, selectors);
+    if (dependent) enqueue_owner(*dependent, kind, owners, enqueue);
 }
 
 std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,

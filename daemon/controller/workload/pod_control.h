@@ -9,7 +9,7 @@
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/shared/common.h"
-#include "store/object/selector_cache.h"
+#include "store/object/selector_index.h"
 
 namespace coracle::controller {
 
@@ -40,12 +40,10 @@ class PodControl {
   OwnWrites& own_;
 };
 
-// Enqueues the owner of a pod or another dependent; for an orphan, each of `owners` that would adopt it. `selectors` caches their
-// selectors.
-void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue, SelectorCache& selectors);
+// Enqueues the owner of a pod or another dependent, if it is of this kind; for an orphan, each of `owners` that would adopt it.
+void enqueue_owner(const Object& pod, const Kind& kind, const SelectorIndex& owners, const Enqueue& enqueue);
 // Does so for the owners before and after a change of a dependent.
-void enqueue_owners(const Informer::Change& change, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
-                    SelectorCache& selectors);
+void enqueue_owners(const Informer::Change& change, const Kind& kind, const SelectorIndex& owners, const Enqueue& enqueue);
 
 // The time until the next ready pod becomes available, because no event occurs when minReadySeconds have elapsed. nullopt if
 // there is none.

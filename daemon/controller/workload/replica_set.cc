@@ -143,12 +143,12 @@ class ReplicaSetController : public Controller {
   void subscribe(const Enqueue& enqueue) override {
     index_by_controller(sets_);
     index_by_controller(pods_);
+    follow(sets_, selectors_);
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) forget(*change.before);
       enqueue.now(change.any().key());
     });
-    pods_.on_change(
-        [=, this](const Informer::Change& change) { enqueue_owners(change, flavour_.kind, sets_, enqueue, selectors_); });
+    pods_.on_change([=, this](const Informer::Change& change) { enqueue_owners(change, flavour_.kind, selectors_, enqueue); });
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -175,7 +175,6 @@ class ReplicaSetController : public Controller {
   void forget(const Object& set) {
     own_.forget(set.key());
     failed_.forget(set);
-    selectors_.forget(set.key());
     succeeded_.with([&](auto& succeeded) { succeeded.erase(set.uid()); });
   }
 
@@ -245,7 +244,7 @@ class ReplicaSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
-  SelectorCache selectors_{flavour_.plain_selector ? selector_of_service : selector_in_spec};
+  SelectorIndex selectors_{flavour_.plain_selector ? selector_of_service : selector_in_spec};
   Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods that were replaced
 };
 

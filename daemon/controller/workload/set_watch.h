@@ -8,7 +8,7 @@
 #include "daemon/controller/workload/failed_pods.h"
 #include "daemon/controller/workload/history.h"
 #include "daemon/controller/workload/pod_control.h"
-#include "store/object/selector_cache.h"
+#include "store/object/selector_index.h"
 
 namespace coracle::controller {
 
@@ -20,23 +20,23 @@ struct SetWatch {
   // What is remembered, by set.
   OwnWrites& own;
   FailedPods& failed;
-  SelectorCache& selectors;
+  SelectorIndex& selectors;
 
   // What the members refer to must outlive the informers. Adds the index "controller" to pods and revisions.
   void subscribe(const Enqueue& enqueue) const {
     index_by_controller(pods);
+    follow(sets, selectors);
     sets.on_change([enqueue, watch = *this](const Informer::Change& change) {
       if (!change.after) {
         watch.own.forget(change.before->key());
         watch.failed.forget(*change.before);
-        watch.selectors.forget(change.before->key());
       }
       enqueue.now(change.any().key());
     });
     pods.on_change([enqueue, watch = *this](const Informer::Change& change) {
-      enqueue_owners(change, watch.kind, watch.sets, enqueue, watch.selectors);
+      enqueue_owners(change, watch.kind, watch.selectors, enqueue);
     });
-    watch_history(revisions, kind, sets, enqueue, selectors);
+    watch_history(revisions, kind, selectors, enqueue);
   }
 };
 

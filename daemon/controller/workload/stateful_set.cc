@@ -207,7 +207,7 @@ class StatefulSetController : public Controller {
   EventRecorder recorder_;
   OwnWrites own_;
   FailedPods failed_;
-  SelectorCache selectors_{selector_in_spec};
+  SelectorIndex selectors_{selector_in_spec};
 };
 
 }  // namespace

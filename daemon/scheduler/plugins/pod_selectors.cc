@@ -6,11 +6,8 @@ namespace coracle::scheduler {
 
 std::optional<LabelSelector> default_selector(const Object& pod, const Lister& lister) {
   json::object labels;
-  for (const ObjectPtr& service : lister.services(pod.ns())) {
-    auto selector = lister.selector(*service);
-    if (!selector || !selector->matches(pod)) continue;
+  for (const ObjectPtr& service : lister.services_of(pod))
     for (const auto& [key, value] : view::Service(*service).spec().selector()) labels.insert_or_assign(key, value);
-  }
   json::value selector = json::object{};
   if (auto owner = pod.controller()) {
     for (const Kind* kind : {&kReplicationController, &kReplicaSet, &kStatefulSet}) {

@@ -33,10 +33,13 @@ struct TestLister : Lister {
   ObjectPtr storage_class(const std::string& name) const override { return get(kStorageClass, {"", name}); }
   ObjectPtr csi_node(const std::string& name) const override { return get(kCSINode, {"", name}); }
   std::vector<ObjectPtr> volumes() const override { return all(kPersistentVolume, ""); }
-  std::vector<ObjectPtr> services(const std::string& ns) const override { return all(kService, ns); }
-  std::shared_ptr<const LabelSelector> selector(const Object& service) const override {
-    auto selector = selector_of_service(service);
-    return selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr;
+  std::vector<ObjectPtr> services_of(const Object& pod) const override {
+    std::vector<ObjectPtr> out = all(kService, pod.ns());
+    std::erase_if(out, [&](const ObjectPtr& service) {
+      auto selector = selector_of_service(*service);
+      return !selector || !selector->matches(pod);
+    });
+    return out;
   }
   std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all(kPodDisruptionBudget, ns); }
   ObjectPtr controller(const Kind& kind, const Key& key) const override { return get(kind, key); }
