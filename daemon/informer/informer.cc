@@ -46,6 +46,13 @@ struct Cache {
   bool synced = false;
   Revision revision = 0;
 
+  const RestingSet* entry(std::string_view name, std::string_view value) const {  // null: empty
+    auto index = indexes.find(name);
+    if (index == indexes.end()) return nullptr;
+    auto found = index->second.entries.find(value);
+    return found == index->second.entries.end() ? nullptr : &found->second;
+  }
+
   ObjectPtr find(const Key& key) const {
     auto found = objects.find(key);
     return found == objects.end() ? nullptr : (*found)->awake();
@@ -285,13 +292,17 @@ std::vector<ObjectPtr> Informer::list(std::string_view ns) const {
 }
 
 std::vector<ObjectPtr> Informer::by_index(std::string_view name, std::string_view value) const {
-  return awake(state_->cache.with([&](const Cache& cache) -> std::vector<RestingPtr> {
-    auto index = cache.indexes.find(name);
-    if (index == cache.indexes.end()) return {};
-    auto entry = index->second.entries.find(value);
-    if (entry == index->second.entries.end()) return {};
-    return {entry->second.begin(), entry->second.end()};
+  return awake(state_->cache.with([&](const Cache& cache) {
+    const RestingSet* entry = cache.entry(name, value);
+    return entry ? std::vector<RestingPtr>(entry->begin(), entry->end()) : std::vector<RestingPtr>();
   }));
+}
+
+size_t Informer::count_by_index(std::string_view name, std::string_view value) const {
+  return state_->cache.with([&](const Cache& cache) {
+    const RestingSet* entry = cache.entry(name, value);
+    return entry ? entry->size() : 0;
+  });
 }
 
 Revision Informer::revision() const {

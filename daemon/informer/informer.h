@@ -50,6 +50,7 @@ class Informer {
   ObjectPtr get(const Key& key) const;                          // null if absent
   std::vector<ObjectPtr> list(std::string_view ns = {}) const;  // "" = all, sorted
   std::vector<ObjectPtr> by_index(std::string_view name, std::string_view value) const;
+  size_t count_by_index(std::string_view name, std::string_view value) const;  // their number; wakes none of them
   size_t size() const;
   // Every event of this kind up to this revision is in the cache. A writer of revision r finds its write here once revision() >=
   // r.

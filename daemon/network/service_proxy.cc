@@ -141,7 +141,7 @@ void ServiceProxy::stop() {
 
 bool ServiceProxy::serves(Ipv4 address) const {
   bool by_rules = state_->served.with([&](const std::set<Ipv4>& served) { return served.contains(address); });
-  return by_rules || !state_->slices.by_index(kByServed, address.text()).empty();
+  return by_rules || state_->slices.count_by_index(kByServed, address.text()) > 0;
 }
 
 void ServiceProxy::wake() {

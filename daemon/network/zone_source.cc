@@ -42,7 +42,7 @@ ObjectPtr InformerZone::service(const Key& key) const { return services_.get(key
 
 std::vector<ObjectPtr> InformerZone::slices(const Key& service) const { return slices_.by_index(kServiceIndex, service.text()); }
 
-bool InformerZone::has_services(std::string_view ns) const { return !services_.by_index(kNamespaceIndex, ns).empty(); }
+bool InformerZone::has_services(std::string_view ns) const { return services_.count_by_index(kNamespaceIndex, ns) > 0; }
 
 ObjectPtr InformerZone::service_at(Ipv4 address) const {
   std::vector<ObjectPtr> found = services_.by_index(kAddressIndex, address.text());

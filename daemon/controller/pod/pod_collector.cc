@@ -56,7 +56,7 @@ class PodCollector : public Controller {
       ObjectPtr there = node.empty() ? nullptr : nodes_.get({"", node});
       if (!node.empty() && !there) enqueue.after({"node", node}, kVanishedGrace);
       if (there && pod.deleting() && out_of_service(*there)) enqueue.now({"node", node});
-      if (is_terminal(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_) enqueue.now({"finished", ""});
+      if (is_terminal(view::Pod(pod)) && pods_.count_by_index("finished", "yes") > finished_max_) enqueue.now({"finished", ""});
     });
   }
 

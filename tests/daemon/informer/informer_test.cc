@@ -148,6 +148,9 @@ TEST_F(InformerTest, indexes_follow_their_objects) {
   sink.on_event({EventType::modified, pod("a", "x", 3, "n2")});
   EXPECT_EQ(names(informer.by_index("node", "n1")), "a/y");
   EXPECT_EQ(names(informer.by_index("node", "n2")), "a/x");
+  EXPECT_EQ(informer.count_by_index("node", "n2"), 1u);
+  EXPECT_EQ(informer.count_by_index("node", "n9"), 0u);
+  EXPECT_EQ(informer.count_by_index("color", "n1"), 0u);
   sink.on_event({EventType::deleted, pod("a", "x", 4, "n2")});
   EXPECT_EQ(names(informer.by_index("node", "n2")), "");
   EXPECT_EQ(names(informer.by_index("color", "n1")), "");
