@@ -28,7 +28,8 @@ class ResourceQuotaController : public Controller {
 
   void subscribe(const Enqueue& enqueue) override {
     quotas_.on_change([=](const Informer::Change& change) {
-      if (change.after) enqueue.now(change.after->key());
+      bool charged = change.before && change.after && is_charge(*change.before, *change.after);
+      if (change.after && !charged) enqueue.now(change.after->key());
     });
     for (const Counted& each : counted_)
       each.cache->on_change([=, this](const Informer::Change& change) {
@@ -62,6 +63,19 @@ class ResourceQuotaController : public Controller {
     const Kind* kind;
     Informer* cache;
   };
+
+  // Whether nothing changed but usage that grew, as where admission charges it: the objects agree with it. Otherwise each create
+  // would count all objects of its namespace again. Source: Kubernetes' controller looks at no change of a status.
+  static bool is_charge(const Object& before, const Object& after) {
+    view::ResourceQuota was(before), is(after);
+    quota::Amounts used_then = quota::amounts_of(was.status().used()), used_now = quota::amounts_of(is.status().used());
+    bool same_limits = before.uid() == after.uid() && was.spec().raw() == is.spec().raw() &&
+                       was.status().hard() == is.status().hard() && used_then.size() == used_now.size();
+    return same_limits && std::ranges::all_of(used_then, [&](const auto& then) {
+             auto now = used_now.find(then.first);
+             return now != used_now.end() && now->second >= then.second;
+           });
+  }
 
   // Whether an object uses less than before, or other resources than admission has charged.
   bool gives_back(const Informer::Change& change) const {

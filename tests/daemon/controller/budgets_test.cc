@@ -104,6 +104,30 @@ TEST_F(BudgetsTest, a_quota_that_says_so_already_is_not_written) {
   for (const std::string& call : client.calls()) EXPECT_FALSE(call.starts_with("update resourcequotas")) << call;
 }
 
+TEST_F(BudgetsTest, a_charge_does_not_count_all_objects_again) {
+  start();
+  client.put(kConfigMap, R"({"metadata":{"name":"x","namespace":"default"}})");
+  put_quota(R"("count/configmaps":"9")");
+  ASSERT_EQ(used("count/configmaps"), "1");
+  auto lists = [&](const std::string& amounts) {
+    client.clear_calls();
+    client.set_status(kResourceQuota, {"default", "q"}, R"({"hard":{"count/configmaps":"9"},"used":{)" + amounts + "}}");
+    settle();
+    std::vector<std::string> calls = client.calls();
+    return std::count(calls.begin(), calls.end(), "list configmaps");
+  };
+  client.put(kConfigMap, R"({"metadata":{"name":"y","namespace":"default"}})");
+  EXPECT_EQ(lists(R"("count/configmaps":"2")"), 0) << "admission has charged it with the object";
+  EXPECT_EQ(used("count/configmaps"), "2");
+  EXPECT_GE(lists(R"("count/configmaps":"1")"), 1) << "nobody gives back but this controller";
+  EXPECT_EQ(used("count/configmaps"), "2");
+  EXPECT_GE(lists(""), 1);
+  EXPECT_EQ(used("count/configmaps"), "2");
+  client.clear_calls();
+  put_quota(R"("count/configmaps":"10")", R"({"hard":{"count/configmaps":"9"},"used":{"count/configmaps":"2"}})");
+  EXPECT_EQ(get_string(status(kResourceQuota, "q"), "hard.count/configmaps"), "10");
+}
+
 TEST_F(BudgetsTest, a_charge_in_between_is_counted_too) {
   start();
   put_pod("a");
