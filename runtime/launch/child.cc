@@ -85,7 +85,7 @@ void end_like_others() noexcept {
   constexpr uint64_t kHarmless = 1ull << (17 - 1) | 1ull << (18 - 1) | 1ull << (20 - 1) | 1ull << (21 - 1) | 1ull << (22 - 1) |
                                  1ull << (23 - 1) | 1ull << (28 - 1);  // SIGCHLD … SIGWINCH
   constexpr unsigned long kSaRestorer = 0x04000000;
-  SignalAction action{end_by_signal, kSaRestorer, never, 0};
+  SignalAction action{end_by_signal, kSaRestorer, never, {}};
   for (int signal = 1; signal <= 31; ++signal)
     if (!(kHarmless >> (signal - 1) & 1)) (void)k_sigaction(signal, &action);  // fails for SIGKILL and SIGSTOP
 }

@@ -147,11 +147,15 @@ void raise_effective(const Child& child) noexcept {
   must(child, Stage::capabilities, k_capset(&head, data));
 }
 
-// The last slot stays 0.
+// The last slot stays 0. Where pointers are shorter than slots they move to the front: each is written over slots that are read.
 char* const* point_at_text(const Child& child, Range vector) noexcept {
   uint64_t* slots = child.items<uint64_t>(vector);
-  for (uint32_t i = 0; i + 1 < vector.count; ++i) slots[i] += reinterpret_cast<uint64_t>(child.plan);
-  return reinterpret_cast<char* const*>(slots);
+  char** pointers = reinterpret_cast<char**>(slots);
+  for (uint32_t i = 0; i < vector.count; ++i) {
+    const uint64_t offset = slots[i];
+    pointers[i] = i + 1 < vector.count ? child.plan + offset : nullptr;
+  }
+  return pointers;
 }
 
 void set_labels(const Child& child) noexcept {

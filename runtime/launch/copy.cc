@@ -71,8 +71,8 @@ int copy_entry(int from, int to, const char* name, int depth) noexcept {
   else return 0;
   if (rc >= 0) rc = k_fchownat(to, name, about.stx_uid, about.stx_gid, kAtSymlinkNofollow);
   if (rc >= 0 && type != kModeLink) rc = k_fchmodat(to, name, about.stx_mode & 07777);
-  const timespec times[2] = {{about.stx_atime.tv_sec, long(about.stx_atime.tv_nsec)},
-                             {about.stx_mtime.tv_sec, long(about.stx_mtime.tv_nsec)}};
+  const __kernel_timespec times[2] = {{about.stx_atime.tv_sec, about.stx_atime.tv_nsec},
+                                      {about.stx_mtime.tv_sec, about.stx_mtime.tv_nsec}};
   if (rc >= 0) rc = k_utimes(to, name, times, kAtSymlinkNofollow);
   return rc;
 }

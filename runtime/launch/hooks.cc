@@ -49,7 +49,7 @@ int state_file(const Child& child, int pid, Stage stage, int at) noexcept {
 int clone_for_hook(int* pidfd) noexcept {
   clone_args arguments{};
   arguments.flags = CLONE_PIDFD;
-  arguments.pidfd = reinterpret_cast<uint64_t>(pidfd);
+  arguments.pidfd = address(pidfd);
   arguments.exit_signal = kSigchld;
   int pid = k_clone3(&arguments);
   return pid == -kEnosys || pid == -kEperm ? k_clone_old(CLONE_PIDFD | unsigned(kSigchld), pidfd) : pid;
@@ -57,7 +57,7 @@ int clone_for_hook(int* pidfd) noexcept {
 
 // Waits for a process to end; kills it after the timeout. False: it was killed.
 bool wait_within(int pidfd, uint32_t seconds) noexcept {
-  timespec left{long(seconds), 0};
+  __kernel_timespec left{seconds, 0};
   PollFd watched{pidfd, kPollIn, 0};
   int ready;
   do {

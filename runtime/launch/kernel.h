@@ -17,55 +17,14 @@
 #include <linux/seccomp.h>
 #include <linux/signalfd.h>
 #include <linux/stat.h>
-#include <linux/time.h>
+#include <linux/time_types.h>
 #include <linux/uio.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/launch/call.h"
+
 namespace coracle::launch {
-
-// ---- calling convention ----
-
-// An unspecified register value for unused arguments, so that no instruction sets them.
-inline long any() {
-  long value;
-  asm volatile("" : "=r"(value));
-  return value;
-}
-
-#if defined(__x86_64__)
-inline long syscall(long number, long a = any(), long b = any(), long c = any(), long d = any(), long e = any(), long f = any()) {
-  long result;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
-}
-#elif defined(__aarch64__)
-inline long syscall(long number, long a = any(), long b = any(), long c = any(), long d = any(), long e = any(), long f = any()) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0") = a;
-  register long x1 asm("x1") = b;
-  register long x2 asm("x2") = c;
-  register long x3 asm("x3") = d;
-  register long x4 asm("x4") = e;
-  register long x5 asm("x5") = f;
-  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
-  return x0;
-}
-#else
-#error "coracle supports x86_64 and aarch64"
-#endif
-
-template <typename T>
-inline long word(T* pointer) {
-  return reinterpret_cast<long>(pointer);
-}
-inline long word(long value) { return value; }
 
 // ---- numbers that the kernel's headers do not export ----
 
@@ -114,7 +73,7 @@ struct PollFd {
 struct WindowSize {
   unsigned short rows, columns, x, y;
 };
-struct FileSystemInfo {  // statfs, of which only the type is read
+struct FileSystemInfo {  // statfs, of which only the type is read; on 32 bits the call fails where a number of it has more bits
   long type;
   long rest[15];
 };
@@ -124,12 +83,37 @@ struct Limit {
 
 // ---- calls ----
 
+// Processors of 32 bits keep the old calls beside newer ones: for ids of 16 bits, times that end in 2038, and a mmap that counts
+// in bytes.
+#if defined(__NR_geteuid32)
+constexpr long kCallGeteuid = __NR_geteuid32, kCallSetresuid = __NR_setresuid32, kCallSetresgid = __NR_setresgid32;
+constexpr long kCallSetgroups = __NR_setgroups32, kCallFchown = __NR_fchown32;
+constexpr long kCallSetfsuid = __NR_setfsuid32, kCallSetfsgid = __NR_setfsgid32;
+#else
+constexpr long kCallGeteuid = __NR_geteuid, kCallSetresuid = __NR_setresuid, kCallSetresgid = __NR_setresgid;
+constexpr long kCallSetgroups = __NR_setgroups, kCallFchown = __NR_fchown;
+constexpr long kCallSetfsuid = __NR_setfsuid, kCallSetfsgid = __NR_setfsgid;
+#endif
+#if defined(__NR_clock_gettime64)
+constexpr long kCallClockGettime = __NR_clock_gettime64, kCallUtimensat = __NR_utimensat_time64, kCallPpoll = __NR_ppoll_time64;
+#else
+constexpr long kCallClockGettime = __NR_clock_gettime, kCallUtimensat = __NR_utimensat, kCallPpoll = __NR_ppoll;
+#endif
+#if defined(__NR_mmap2)
+constexpr long kCallMmap = __NR_mmap2;
+#else
+constexpr long kCallMmap = __NR_mmap;
+#endif
+// There a file of more than 2 GiB is opened only on demand, and openat2 refuses that beside O_PATH.
+constexpr int kLargeFile = sizeof(long) == 4 ? O_LARGEFILE : 0;
+constexpr int with_large_file(int flags) { return flags & O_PATH ? flags : flags | kLargeFile; }
+
 inline int k_openat(int dir, const char* path, int flags, unsigned mode = 0) {
-  return int(syscall(__NR_openat, dir, word(path), flags | O_CLOEXEC, long(mode)));
+  return int(syscall(__NR_openat, dir, word(path), with_large_file(flags) | O_CLOEXEC, long(mode)));
 }
 inline int k_openat2(int dir, const char* path, uint64_t flags, uint64_t mode, uint64_t resolve) {
   open_how how{};
-  how.flags = flags | O_CLOEXEC;
+  how.flags = flags & O_PATH ? flags | O_CLOEXEC : flags | O_CLOEXEC | kLargeFile;
   how.mode = mode;
   how.resolve = resolve;
   int fd = -kEagain;
@@ -170,11 +154,12 @@ inline int k_epoll_wait(int epoll, epoll_event* events, int count) {
   return int(syscall(__NR_epoll_pwait, epoll, word(events), count, -1, 0, 8));
 }
 inline int k_poll_now(PollFd* fds, unsigned count) {
-  timespec none{};
-  return int(syscall(__NR_ppoll, word(fds), count, word(&none), 0, 8));
+  __kernel_timespec none{};
+  return int(syscall(kCallPpoll, word(fds), count, word(&none), 0, 8));
 }
-inline int k_poll(PollFd* fds, unsigned count, timespec* left) {  // null: no limit; `left` is updated to the remaining time
-  return int(syscall(__NR_ppoll, word(fds), count, word(left), 0, 8));
+inline int k_poll(PollFd* fds, unsigned count,
+                  __kernel_timespec* left) {  // null: no limit; `left` is updated to the remaining time
+  return int(syscall(kCallPpoll, word(fds), count, word(left), 0, 8));
 }
 inline int k_signalfd(uint64_t mask) {
   return int(syscall(__NR_signalfd4, -1, word(&mask), sizeof mask, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -182,11 +167,11 @@ inline int k_signalfd(uint64_t mask) {
 inline int k_sigprocmask_set(uint64_t mask) {
   return int(syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&mask), 0, sizeof mask));
 }
-struct SignalAction {
+struct SignalAction {  // the kernel's sigaction; its mask is aligned as words are
   void (*handler)(int);
   unsigned long flags;
   void (*restorer)();
-  uint64_t mask;
+  unsigned long mask[64 / (8 * sizeof(long))];
 };
 inline int k_sigaction(int signal, const SignalAction* action) {
   return int(syscall(__NR_rt_sigaction, signal, word(action), 0, sizeof action->mask));
@@ -206,7 +191,7 @@ inline int k_waitpid_of(int pidfd) {  // waits for a child's end and leaves it t
 inline int k_pidfd_open(int pid) { return int(syscall(__NR_pidfd_open, pid, 0)); }
 inline int k_pidfd_send_signal(int pidfd, int signal) { return int(syscall(__NR_pidfd_send_signal, pidfd, signal, 0, 0)); }
 inline int k_getpid() { return int(syscall(__NR_getpid)); }
-inline unsigned k_geteuid() { return unsigned(syscall(__NR_geteuid)); }
+inline unsigned k_geteuid() { return unsigned(syscall(kCallGeteuid)); }
 [[noreturn]] inline void k_exit(int code) {
   while (true) syscall(__NR_exit_group, code);
 }
@@ -247,9 +232,9 @@ inline int k_statx(int dir, const char* path, int flags, struct statx* to) {
 inline int k_fstatfs(int fd, FileSystemInfo* to) { return int(syscall(__NR_fstatfs, fd, word(to))); }
 inline long k_getdents(int fd, char* to, size_t size) { return syscall(__NR_getdents64, fd, word(to), long(size)); }
 inline int k_fchmod(int fd, unsigned mode) { return int(syscall(__NR_fchmod, fd, long(mode))); }
-inline int k_fchown(int fd, unsigned uid, unsigned gid) { return int(syscall(__NR_fchown, fd, long(uid), long(gid))); }
-inline int k_utimes(int dir, const char* name, const timespec* times, int flags) {
-  return int(syscall(__NR_utimensat, dir, word(name), word(times), flags));
+inline int k_fchown(int fd, unsigned uid, unsigned gid) { return int(syscall(kCallFchown, fd, long(uid), long(gid))); }
+inline int k_utimes(int dir, const char* name, const __kernel_timespec* times, int flags) {
+  return int(syscall(kCallUtimensat, dir, word(name), word(times), flags));
 }
 inline long k_sendfile(int to, int from, size_t size) { return syscall(__NR_sendfile, to, from, 0, long(size)); }
 inline int k_memfd(const char* name) { return int(syscall(__NR_memfd_create, word(name), 1 /* MFD_CLOEXEC */)); }
@@ -288,16 +273,16 @@ inline int k_set_mempolicy(int mode, const void* nodes, size_t bits) {
 }
 inline int k_join_keyring(const char* name) { return int(syscall(__NR_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, word(name))); }
 // Sets the file system ids. The call returns the previous id and reports no errors.
-inline void k_setfsuid(unsigned uid) { syscall(__NR_setfsuid, long(uid)); }
-inline void k_setfsgid(unsigned gid) { syscall(__NR_setfsgid, long(gid)); }
+inline void k_setfsuid(unsigned uid) { syscall(kCallSetfsuid, long(uid)); }
+inline void k_setfsgid(unsigned gid) { syscall(kCallSetfsgid, long(gid)); }
 inline int k_chroot(const char* path) { return int(syscall(__NR_chroot, word(path))); }
 inline int k_prlimit(unsigned resource, const Limit* limit) {
   return int(syscall(__NR_prlimit64, 0, long(resource), word(limit), 0));
 }
-inline int k_setgroups(size_t count, const uint32_t* groups) { return int(syscall(__NR_setgroups, long(count), word(groups))); }
-inline int k_seteuid(unsigned id) { return int(syscall(__NR_setresuid, -1L, long(id), -1L)); }
-inline int k_setresuid(unsigned uid) { return int(syscall(__NR_setresuid, long(uid), long(uid), long(uid))); }
-inline int k_setresgid(unsigned gid) { return int(syscall(__NR_setresgid, long(gid), long(gid), long(gid))); }
+inline int k_setgroups(size_t count, const uint32_t* groups) { return int(syscall(kCallSetgroups, long(count), word(groups))); }
+inline int k_seteuid(unsigned id) { return int(syscall(kCallSetresuid, -1L, long(id), -1L)); }
+inline int k_setresuid(unsigned uid) { return int(syscall(kCallSetresuid, long(uid), long(uid), long(uid))); }
+inline int k_setresgid(unsigned gid) { return int(syscall(kCallSetresgid, long(gid), long(gid), long(gid))); }
 inline int k_capset(__user_cap_header_struct* head, const __user_cap_data_struct* data) {
   return int(syscall(__NR_capset, word(head), word(data)));
 }
@@ -311,14 +296,14 @@ inline int k_execve(const char* path, char* const* argv, char* const* env) {
   return int(syscall(__NR_execve, word(path), word(argv), word(env)));
 }
 inline void* k_mmap(size_t size, long protection, int fd) {
-  return reinterpret_cast<void*>(syscall(__NR_mmap, 0, long(size), protection, kMapPrivate, fd, 0));
+  return reinterpret_cast<void*>(syscall(kCallMmap, 0, long(size), protection, kMapPrivate, fd, 0));
 }
 inline int k_madvise_dontneed(void* at, size_t size) {
   return int(syscall(__NR_madvise, word(at), long(size), 4 /* MADV_DONTNEED */));
 }
 inline uint64_t k_now() {  // nanoseconds since the epoch
-  timespec now{};
-  syscall(__NR_clock_gettime, 0 /* CLOCK_REALTIME */, word(&now));
+  __kernel_timespec now{};
+  syscall(kCallClockGettime, 0 /* CLOCK_REALTIME */, word(&now));
   return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
 }
 

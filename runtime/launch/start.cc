@@ -52,5 +52,21 @@ asm(".globl _start\n"
     "  mov x30, #0\n"
     "  mov x0, sp\n"
     "  b coracle_main\n");
+#elif defined(__arm__)
+asm(".arm\n"
+    ".globl _start\n"
+    ".type _start, %function\n"
+    "_start:\n"
+    "  mov fp, #0\n"
+    "  mov lr, #0\n"
+    "  mov r0, sp\n"
+    "  bic sp, sp, #7\n"
+    "  b coracle_main\n");
+
+// The processor divides in the compiler's own library (-lgcc), which asks for these: the end of a division by zero, and what an
+// exception would need to pass through it.
+int raise(int) { __builtin_trap(); }
+void __aeabi_unwind_cpp_pr0() {}
+void __aeabi_unwind_cpp_pr1() {}
 #endif
 }

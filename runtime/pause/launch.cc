@@ -75,7 +75,7 @@ int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_na
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = flags | CLONE_PIDFD | CLONE_INTO_CGROUP;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.pidfd = address(&pidfd);
   arguments.exit_signal = kSigchld;
   arguments.cgroup = uint64_t(cgroup);
   int pid = k_clone3(&arguments);

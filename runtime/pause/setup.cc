@@ -87,7 +87,7 @@ int make_shared_init() {
   clone_args arguments{};
   int pidfd = -1;
   arguments.flags = CLONE_NEWPID | CLONE_PIDFD;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.pidfd = address(&pidfd);
   arguments.exit_signal = kSigchld;
   int pid = k_clone3(&arguments);
   if (pid == 0) run_shared_init();
