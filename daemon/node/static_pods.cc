@@ -23,13 +23,20 @@ namespace {
 constexpr size_t kManifestMax = 10 << 20;  // bytes per file, as the kubelet
 constexpr std::chrono::seconds kManifestsRetry{10};
 
-// FNV-1a with 128 bits: identifies the content of a manifest; not cryptographic.
+// FNV-1a with 128 bits: identifies the content of a manifest; not cryptographic. The product with the prime, 2^88 + 0x13b, is
+// made of parts, because processors of 32 bits have no numbers of 128.
 std::string hash_of(std::string_view text) {
-  unsigned __int128 hash = (static_cast<unsigned __int128>(0x6c62272e07bb0142) << 64) | 0x62b821756295c58d;
-  const unsigned __int128 prime = (static_cast<unsigned __int128>(0x0000000001000000) << 64) | 0x000000000000013b;
-  for (unsigned char byte : text) hash = (hash ^ byte) * prime;
+  constexpr uint64_t kFactor = 0x13b;
+  uint64_t high = 0x6c62272e07bb0142, low = 0x62b821756295c58d;
+  for (unsigned char byte : text) {
+    low ^= byte;
+    const uint64_t first = (low & 0xffffffff) * kFactor, second = (low >> 32) * kFactor + (first >> 32);
+    high = high * kFactor + (second >> 32) + (low << 24);
+    low = second << 32 | (first & 0xffffffff);
+  }
   std::string bytes;
-  for (int shift = 120; shift >= 0; shift -= 8) bytes += char(hash >> shift & 0xff);
+  for (uint64_t half : {high, low})
+    for (int shift = 56; shift >= 0; shift -= 8) bytes += char(half >> shift & 0xff);
   return hex(bytes);
 }
 

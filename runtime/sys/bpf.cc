@@ -107,7 +107,7 @@ Result<std::vector<Fd>> own_programs(const Fd& cgroup) {
   bpf_attr query{};
   query.query.target_fd = uint32_t(cgroup.get());
   query.query.attach_type = BPF_CGROUP_DEVICE;
-  query.query.prog_ids = reinterpret_cast<uint64_t>(ids);
+  query.query.prog_ids = reinterpret_cast<uintptr_t>(ids);
   query.query.prog_cnt = kProgramsMax;
   if (bpf(BPF_PROG_QUERY, query) < 0) return Error::from_errno("list device filters");
   std::vector<Fd> out;
@@ -121,7 +121,7 @@ Result<std::vector<Fd>> own_programs(const Fd& cgroup) {
     bpf_attr about{};
     about.info.bpf_fd = uint32_t(program.get());
     about.info.info_len = sizeof info;
-    about.info.info = reinterpret_cast<uint64_t>(&info);
+    about.info.info = reinterpret_cast<uintptr_t>(&info);
     if (bpf(BPF_OBJ_GET_INFO_BY_FD, about) < 0) return Error::from_errno("look at device filter");
     if (std::strcmp(info.name, kProgramName) == 0) out.push_back(std::move(program));
   }
@@ -167,8 +167,8 @@ Result<Fd> load_device_program(const std::vector<uint64_t>& instructions) {
   bpf_attr attributes{};
   attributes.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
   attributes.insn_cnt = uint32_t(instructions.size());
-  attributes.insns = reinterpret_cast<uint64_t>(instructions.data());
-  attributes.license = reinterpret_cast<uint64_t>("Apache-2.0");
+  attributes.insns = reinterpret_cast<uintptr_t>(instructions.data());
+  attributes.license = reinterpret_cast<uintptr_t>("Apache-2.0");
   std::memcpy(attributes.prog_name, kProgramName, sizeof kProgramName);
   Fd program(bpf(BPF_PROG_LOAD, attributes));
   if (!program) return Error::from_errno("load device filter");

@@ -13,8 +13,10 @@ namespace coracle::sys {
 
 namespace {
 
-// Far in the future, but small enough that an interposed library (libfaketime in tests) can still add to it.
-constexpr time_t kNever = std::numeric_limits<int32_t>::max() * time_t(100);
+// Far in the future, but small enough that an interposed library (libfaketime in tests) can still add to it. Times of 32 bits
+// (Debian 12 on armhf) end in 2038: a year before.
+constexpr int64_t kLast32 = std::numeric_limits<int32_t>::max(), kYear = 366 * 86400;
+constexpr time_t kNever = time_t(sizeof(time_t) > sizeof(int32_t) ? kLast32 * 100 : kLast32 - kYear);
 
 }  // namespace
 

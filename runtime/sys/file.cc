@@ -28,7 +28,8 @@ constexpr int kResolveTriesMax = 64;
 
 Result<Fd> open_resolved(const Fd& root, const std::string& path, int flags, mode_t mode, uint64_t resolve) {
   open_how how{};
-  how.flags = uint64_t(flags | O_CLOEXEC);
+  // On 32 bits a file of more than 2 GiB is opened only on demand, and openat2 refuses that beside O_PATH. Elsewhere it is 0.
+  how.flags = uint64_t(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_LARGEFILE));
   how.mode = (flags & (O_CREAT | O_TMPFILE)) ? mode : 0;
   how.resolve = resolve;
   for (int i = 0; i < kResolveTriesMax; ++i) {

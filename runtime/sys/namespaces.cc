@@ -62,7 +62,7 @@ Result<Holder> start_holder(uint64_t clone_flags, const Fd* user, uint64_t unsha
   clone_args arguments{};
   int pidfd = -1;
   arguments.flags = clone_flags | CLONE_PIDFD;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.pidfd = reinterpret_cast<uintptr_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
   const int user_fd = user ? user->get() : -1, say = ready.write.get();
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);

@@ -88,7 +88,7 @@ Result<void> try_clone(uint64_t namespaces, const Fd* cgroup) {
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = CLONE_PIDFD | namespaces;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.pidfd = reinterpret_cast<uintptr_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
   if (cgroup) {
     arguments.flags |= CLONE_INTO_CGROUP;

@@ -70,9 +70,9 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
   // VFORK: this thread waits until the child has left our memory by exec. CLEAR_SIGHAND: none of our signal handlers can run in
   // it.
   arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spec.namespaces;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.pidfd = reinterpret_cast<uintptr_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
-  arguments.stack = reinterpret_cast<uint64_t>(stack);
+  arguments.stack = reinterpret_cast<uintptr_t>(stack);
   arguments.stack_size = kSpawnStackBytes;
   if (spec.cgroup) {
     arguments.flags |= CLONE_INTO_CGROUP;

@@ -87,8 +87,30 @@ long clone_onto_stack(clone_args* arguments, size_t size, SpawnChild* child) noe
       : "r"(number), "r"(second), "r"(argument), "r"(entry)
       : "memory", "cc");
   return first;
+#elif defined(__arm__)
+  // r7 holds the number and is the frame pointer of Thumb code: it is kept in r8 meanwhile.
+  register long first asm("r0") = reinterpret_cast<long>(arguments);
+  register long second asm("r1") = long(size);
+  register SpawnChild* argument asm("r4") = child;
+  register void (*entry)(SpawnChild*) noexcept asm("r5") = run_spawned;
+  register long number asm("r6") = SYS_clone3;
+  asm volatile(
+      "mov r8, r7\n\t"
+      "mov r7, r6\n\t"
+      "svc #0\n\t"
+      "mov r7, r8\n\t"
+      "cmp r0, #0\n\t"
+      "bne 1f\n\t"
+      "mov r0, r4\n\t"
+      "blx r5\n\t"
+      "udf #1\n"
+      "1:"
+      : "+r"(first)
+      : "r"(second), "r"(argument), "r"(entry), "r"(number)
+      : "r8", "memory", "cc");
+  return first;
 #else
-#error "spawn supports x86_64 and aarch64"
+#error "spawn supports x86_64, aarch64 and arm"
 #endif
 }
 

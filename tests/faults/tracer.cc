@@ -48,6 +48,9 @@ void set_answer(pid_t tid, long answer) {
   registers.regs[0] = (unsigned long)answer;
   trace(PTRACE_SETREGSET, tid, NT_PRSTATUS, (unsigned long)&place);
 }
+#elif defined(__arm__)
+void skip_call(pid_t tid) { trace(23 /* PTRACE_SET_SYSCALL */, tid, 0, ~0ul); }
+void set_answer(pid_t tid, long answer) { trace(PTRACE_POKEUSER, tid, 0 /* r0 */, (unsigned long)answer); }
 #else
 #error "how does this machine answer a system call?"
 #endif
