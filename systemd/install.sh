@@ -118,6 +118,7 @@ install_files() {
   local list
   list=$(installed_now)
   meson install -C "$build" --no-rebuild --quiet
+  sync -f /usr/bin  # what runs next is on the disk: the power may go at any time, and what was there before is gone
   [ ! -e "$file_list" ] || grep -vxFf <(echo "$list") "$file_list" | remove_files || true
   echo "$list" >"$file_list"
   mkdir -p /etc/coracle/manifests /var/log/pods
@@ -201,12 +202,17 @@ install_all() {
 
 # ---- uninstall ----
 
-# Unmounts everything below our directories before they are removed.
-unmount_below() {
+# Removes a directory, without what is mounted below it. One that is a mount point itself, a disk of its own, stays and becomes empty.
+remove_tree() {
   local dir=$1 target
   awk -v dir="$dir/" 'index($5, dir) == 1 {print $5}' /proc/self/mountinfo | sort -r | while read -r target; do
     umount -l "$(printf '%b' "$target")" || true
   done
+  if mountpoint -q "$dir"; then
+    find "$dir" -xdev -mindepth 1 -not -path "$dir/lost+found" -delete
+  else
+    rm -rf --one-file-system "$dir"
+  fi
 }
 
 uninstall() {
@@ -227,20 +233,19 @@ uninstall() {
   done
   [ ! -e "$sysctl_file" ] || systemd/sysctls restore "$sysctl_file" "$sysctl_record"
   say "removing files"
-  local list
+  local list dir
   if [ -e "$file_list" ]; then
     list=$(cat "$file_list")
     remove_files <<<"$list"
   elif [ -e /usr/bin/coracled ]; then
     die "there is no $file_list: an older install.sh was here; install once more, then uninstall"
   fi
-  unmount_below /run/coracle
-  rm -rf --one-file-system /run/coracle
-  rm -f "$daemon_log"
+  remove_tree /run/coracle
+  rm -f "$daemon_log" /etc/issue.d/coracle.issue
+  rmdir /etc/issue.d 2>/dev/null || true
   if with_systemd; then systemctl daemon-reload; systemctl reset-failed coracled.service coracle-pods.service 2>/dev/null || true; fi
   if [ "$action" = purge ]; then
-    unmount_below /var/lib/coracle
-    rm -rf --one-file-system /var/lib/coracle /etc/coracle /var/log/pods /var/log/coracle
+    for dir in /var/lib/coracle /etc/coracle /var/log/pods /var/log/coracle; do remove_tree "$dir"; done
     find /var/log/containers -maxdepth 1 -lname '/var/log/pods/*' -delete 2>/dev/null || true
     rmdir /var/log/containers 2>/dev/null || true
     echo "Coracle and its data are gone. The Debian packages that were installed for it stay."

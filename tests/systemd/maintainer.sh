@@ -84,6 +84,7 @@ is "… and sets the kernel's settings" "1 8192" "$(settings)"
 mkdir -p "$R"/var/lib/coracle/volumes/claim "$R"/run/coracle/volumes "$R"/var/log/pods/a "$R"/var/log/coracle "$R"/etc/coracle/manifests
 touch "$R/var/lib/coracle/state.db" "$R/run/coracle/api.sock" "$R/etc/coracle/admin.kubeconfig"
 ln -s /var/log/pods/a/0.log "$R/var/log/containers/a.log"
+mkdir "$R/etc/issue.d" && ln -s /run/coracle/start.issue "$R/etc/issue.d/coracle.issue"  # as systemd-tmpfiles does
 mount -t tmpfs volume "$R/run/coracle/volumes" && mount -t tmpfs volume "$R/var/lib/coracle/volumes/claim"
 
 script prerm upgrade 2.0
@@ -102,13 +103,22 @@ is "removing stops the pods' service, and the daemon with it" "deb-systemd-invok
 is "… and sets the kernel's settings back" "0 128" "$(settings)"
 pack_off
 script postrm remove
-check "what was there while it ran is gone" test ! -e "$R/run/coracle"
+check "what was there while it ran is gone" test ! -e "$R/run/coracle" -a ! -L "$R/etc/issue.d/coracle.issue"
 check "data and settings stay" test -e "$R/var/lib/coracle/state.db" -a -e "$R/etc/coracle/config.yaml" -a -e "$R/etc/coracle/admin.kubeconfig"
 rm "$R/etc/coracle/config.yaml"  # dpkg, of conffiles
 mkdir -p "$R/etc/systemd/system.control/coracle-pods.service.d"
 script postrm purge
 rmdir "$R/etc/systemd/system.control" "$R/etc/systemd" 2>/dev/null
 is "purging leaves nothing" "$before" "$(all_files)"
+
+# The state on a disk of its own.
+disk=$R/var/lib/coracle
+mkdir "$disk" && mount -t tmpfs disk "$disk" && mkdir -p "$disk/runtime/images" "$disk/lost+found" "$disk/volumes" && touch "$disk/state.db" "$disk/runtime/images/x"
+script postrm purge
+is "purging empties a state directory that is a disk of its own" "lost+found" "$(ls "$disk")"
+check "… which stays where it is" mountpoint -q "$disk"
+umount "$disk" && rmdir "$disk"
+is "… and nothing else is left" "$before" "$(all_files)"
 
 unpack
 mkdir -p "$R/usr/share/coracle"
