@@ -12,7 +12,7 @@ check() { local name=$1 out; shift; if out=$("$@" 2>&1) && [ -z "$out" ]; then o
 
 if command -v systemd-analyze >/dev/null; then
   for unit in coracled.service coracle-pods.service; do  # the programs need not be installed to judge the units
-    sed -E 's#^(Exec(Start|Stop))=[^ ]+#\1=/bin/true#' "$source/systemd/$unit" >"$T/$unit"
+    sed -E 's#^(Exec(Start|Stop)(Post)?)=-?[^ ]+#\1=/bin/true#' "$source/systemd/$unit" >"$T/$unit"
   done
   for unit in coracled.service coracle-pods.service; do
     check "systemd-analyze verify $unit" systemd-analyze verify --man=no "$T/$unit"
@@ -64,6 +64,37 @@ sysctls restore
 is "sysctls sets back what was there before the first time, but what others have changed" "${before/e.other:6/e.other:9}" "$(now)"
 check "and keeps no record" test ! -e "$T/record"
 check "without a record nothing is set back" sysctls restore
+# What is told at the consoles. Played: the journal, and who shows it.
+mkdir "$T/run"
+printf '#!/bin/sh\ncase "$*" in *--sync*) ;; *) cat "%s/said" ;; esac\n' "$T" >"$T/bin/journalctl"
+printf '#!/bin/sh\necho "$*" >>"%s/shown"\n' "$T" >"$T/bin/agetty"
+chmod +x "$T/bin/journalctl" "$T/bin/agetty"
+notice() { env "${@:2}" PATH="$T/bin:$PATH" RUNTIME_DIRECTORY="$T/run" "$source/systemd/start-notice" "$1" 2>>"$T/told"; }
+there() { ls "$T/run" | tr '\n' ' '; }
+echo 'open the store: C:\new: no space left on device' >"$T/said"
+notice ended SERVICE_RESULT=success EXIT_CODE=exited EXIT_STATUS=0
+is "a daemon that was stopped did not fail" "" "$(there)"
+for ((i = 0; i < 2; i++)); do notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=1; done
+is "a start that fails twice is not told" "failed-starts " "$(there)"
+notice ready
+is "one that succeeds ends the row, and shows nothing anew" "  " "$(there) $(cat "$T/shown" 2>/dev/null) $(cat "$T/told")"
+for ((i = 0; i < 2; i++)); do notice ended SERVICE_RESULT=watchdog EXIT_CODE=killed EXIT_STATUS=ABRT; done
+notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=1
+is "the third failure in a row is told with its reason, whose backslash is one" \
+  'coracled does not start (3 tries); it is tried again.|  open the store: C:\\new: no space left on device|' "$(head -n 2 "$T/run/start.issue" | tr '\n' '|')"
+is "… also to the journal, as an error" "<3>coracled does not start (3 tries); it is tried again: $(cat "$T/said"). Pods go on." "$(cat "$T/told")"
+is "… and the prompts are drawn anew" "--reload" "$(cat "$T/shown")"
+notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=1
+is "… and not at each further one" "--reload" "$(cat "$T/shown")"
+notice ready
+is "a start takes it back" " --reload --reload" "$(there) $(tr '\n' ' ' <"$T/shown" | sed 's/ $//')"
+: >"$T/said"
+notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=2
+is "a configuration that is wrong is told at once; without a word in the journal, how it ended" \
+  'coracled does not start until this is corrected, and: systemctl start coracled.|  it ended: exit-code, exited 2|' "$(head -n 2 "$T/run/start.issue" | tr '\n' '|')"
+is "it is that status after which systemd does not try again" "$(sed -n 's/^not_repeated=\([0-9]*\).*/\1/p' "$source/systemd/start-notice")" \
+  "$(sed -n 's/^RestartPreventExitStatus=//p' "$source/systemd/coracled.service")"
+is "what agetty reads leads to the notice" "$(sed -n 's|^L /etc/issue.d/[a-z.]* - - - - ||p' "$source/systemd/coracle.tmpfiles")" /run/coracle/start.issue
 check "--help needs no root and no systemd" bash -c '"$1" --help | grep -q -- --purge' - "$source/systemd/install.sh"
 check "an unknown option is named" bash -c '"$1" --nonsense 2>&1 | grep -q "unknown option --nonsense"' - "$source/systemd/install.sh"
 exit $bad
