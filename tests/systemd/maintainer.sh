@@ -37,6 +37,7 @@ for each in bin sbin lib lib32 lib64 libx32; do [ ! -L "/$each" ] || cp -d "/$ea
 {
   for each in deb-systemd-invoke systemctl modprobe; do printf '#!/bin/sh\necho "%s $*" >>/tmp/calls\n' "$each" >"$R/played/$each"; done
   printf '#!/bin/sh\necho "deb-systemd-helper $*" >>/tmp/calls\n[ "$2" != was-enabled ] || [ ! -e /tmp/disabled ]\n' >"$R/played/deb-systemd-helper"
+  printf '#!/bin/sh\n[ -e /tmp/is-chroot ]\n' >"$R/played/ischroot"
   printf '#!/bin/sh\ncase $1 in -n) cat "/tmp/sysctl-$2" ;; -q) echo "${3#*=}" >"/tmp/sysctl-${3%%%%=*}" ;; esac\n' >"$R/played/sysctl"
 }
 chmod +x "$R"/played/*
@@ -76,6 +77,11 @@ before=$(all_files)
 # ---- its life ----
 
 unpack
+touch "$R/tmp/is-chroot"
+script postinst configure ""
+is "in a chroot the kernel, which is another system's, stays as it is" " 0 128" "$(grep ^modprobe "$R/tmp/calls") $(settings)"
+check "… and nothing is remembered of it" test ! -e "$R/var/lib/coracle/sysctl-before"
+rm "$R/tmp/is-chroot"
 script postinst configure ""
 is "installing enables and starts the daemon" \
   "deb-systemd-helper unmask coracled.service;deb-systemd-helper --quiet was-enabled coracled.service;deb-systemd-helper enable coracled.service;deb-systemd-invoke start coracled.service;" "$calls"
