@@ -20,7 +20,7 @@ libraries="$boost $boost_headers libsqlite3-dev libcurl4-openssl-dev libcpp-http
 build="$tools $libraries"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
   ccache mold zstd strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
-  crun podman buildah containerd catatonit uidmap golang-go dpkg-dev dbus-daemon wrk gpg groff-base"
+  crun podman buildah containerd catatonit uidmap golang-go dpkg-dev dbus-daemon wrk gpg groff-base dosfstools mtools fdisk ovmf"
 hello="busybox-static"
 
 if [ "${1:-}" = --names ]; then

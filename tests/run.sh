@@ -6,8 +6,8 @@
 #   sudo tests/run.sh                  unit, simulation, live, OCI and end-to-end tests, the fuzzers' corpus, a virtual machine with a
 #                                      few power cuts: 16 minutes on 2 cores, once built, and 23 from nothing
 #        tests/run.sh --unit           unit tests only
-#   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also packages manifests soak
-#                                      sanitize clock board storage databases ocivm attacks tsan bench
+#   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also packages card manifests
+#                                      soak sanitize clock board storage databases ocivm attacks tsan bench
 #   sudo tests/run.sh --changed [BASE] the tests that a change since the commit BASE can affect (default: since the last push)
 #   sudo tests/run.sh --long           every part, in its long form: hundreds of kills and power cuts, sanitizers, fuzzing time, hours.
 #                                      Alone or with --only. A counting part continues where an earlier run of this commit stopped
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 
 default_parts="unit simulation live oci fuzz e2e vm"
-long_parts="packages manifests soak sanitize clock board storage databases ocivm attacks tsan bench"
+long_parts="packages card manifests soak sanitize clock board storage databases ocivm attacks tsan bench"
 long=0 parts= changed=0 base= minutes=60 jobs=$(($(nproc) + 2))
 fail_usage() { echo "run.sh: $*; see --help" >&2; exit 2; }
 is_number() { [[ $1 =~ ^[1-9][0-9]*$ ]]; }
@@ -87,7 +87,7 @@ build_for() {  # build_for PART...
       vm|clock|board|storage|databases) targets+=(all) ;;
       ocivm)         suites+=(oci bench live); targets+=(all) ;;
       attacks)       suites+=(live); targets+=(all) ;;
-      sanitize|tsan) ;;  # in their own build directories
+      sanitize|tsan|card) ;;  # in their own build directories
       *)             suites+=("$part") ;;
     esac
   done
@@ -125,6 +125,7 @@ queue_part() {  # queue_part PART
     clock) queue clock 5400 90 CORACLE_BIN="$build" "$root/tests/vm/clock.sh" ;;
     board) queue board $((3600 + minutes * 60)) 90 CORACLE_BIN="$build" "$root/tests/vm/board.sh" ;;
     storage) queue storage 5400 90 CORACLE_BIN="$build" "$root/tests/vm/storage.sh" ;;
+    card) queue card 14400 90 "$root/tests/vm/card.sh" ;;
     databases) queue databases 5400 90 CORACLE_BIN="$build" "$root/tests/vm/databases.sh" ;;
     ocivm)
       for each in cgroup validation podman containerd bench cycles; do

@@ -32,7 +32,7 @@ if command -v systemd-analyze >/dev/null; then
 else
   ok "systemd-analyze verify # SKIP systemd-analyze is not here"
 fi
-for script in "$source"/systemd/* "$source"/systemd/debian/*; do
+for script in "$source"/systemd/* "$source"/systemd/card/* "$source"/systemd/debian/*; do
   [ -f "$script" ] || continue
   case $(head -n 1 "$script") in
     '#!/bin/sh')           check "${script##*/} is good sh" sh -n "$script" ;;

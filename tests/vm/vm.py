@@ -3,6 +3,8 @@
 """Controls one virtual machine: starts it, runs commands over its second serial line (guest/agent.sh), cuts its power.
 
   vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
+  vm.py boot DIRECTORY DISK ARCH [qemu arguments]  boots a raw disk by UEFI, without a network; ARCH: x86_64 or aarch64. The command
+                                                 line is a port of virtio, /dev/virtio-ports/agent
   vm.py resume DIRECTORY IMAGE [qemu arguments]  a new one, which continues from the state saved in IMAGE/booted.*
   vm.py keep DIRECTORY IMAGE                     saves the machine's state there, for resume; it is off then
   vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
@@ -62,6 +64,10 @@ def start(directory, image, more):
                "-chardev", f"file,id=acks,path={directory}/acks,append=on", "-serial", "chardev:acks",
                "-qmp", f"unix:{directory}/qmp,server=on,wait=off",
                *more]
+    launch(directory, command)
+
+
+def launch(directory, command):
     with open(f"{directory}/qemu.log", "ab") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     with open(f"{directory}/pid", "w") as file:
@@ -69,6 +75,29 @@ def start(directory, image, more):
     time.sleep(0.5)
     if process.poll() is not None:
         sys.exit(f"qemu ended: {open(f'{directory}/qemu.log').read()[-2000:]}")
+
+
+MACHINES = {  # machine, emulated processor, firmware
+    "x86_64": ("q35", "max", "/usr/share/ovmf/OVMF.fd"),
+    "aarch64": ("virt", "cortex-a72", "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"),
+}
+
+
+def boot(directory, disk, arch, more):
+    for name in ("agent", "pid"):
+        if os.path.exists(f"{directory}/{name}"):
+            os.unlink(f"{directory}/{name}")
+    machine, cpu, firmware = MACHINES[arch]
+    accel = os.environ.get("CORACLE_VM_ACCEL", "tcg")
+    if accel != "tcg" and os.uname().machine != arch:
+        accel = "tcg"
+    launch(directory, [
+        f"qemu-system-{arch}", "-M", machine, "-accel", accel + (",thread=single" if accel == "tcg" else ""),
+        "-cpu", cpu if accel == "tcg" else "host", "-smp", "2", "-m", "1024", "-display", "none", "-nodefaults", "-no-reboot",
+        "-bios", firmware, "-drive", f"file={disk},if=virtio,cache=writeback,format=raw", "-nic", "none", "-device", "virtio-rng-pci",
+        "-chardev", f"file,id=console,path={directory}/console.log,append=on", "-serial", "chardev:console",
+        "-chardev", f"socket,id=agent,path={directory}/agent,server=on,wait=off", "-device", "virtio-serial-pci",
+        "-device", "virtserialport,chardev=agent,name=agent", *more])
 
 
 # A saved machine: booted.qcow2 has the changes of its disk relative to base.ext4, and booted.state everything else. It can
@@ -206,6 +235,8 @@ def main():
     verb, directory = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     if verb == "start":
         start(directory, sys.argv[3], sys.argv[4:])
+    elif verb == "boot":
+        boot(directory, sys.argv[3], sys.argv[4], sys.argv[5:])
     elif verb == "resume":
         resume(directory, sys.argv[3], sys.argv[4:])
     elif verb == "keep":
