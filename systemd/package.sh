@@ -141,7 +141,8 @@ build_package() {
   include=$(echo $("$root/systemd/packages.sh" --names "$suite" "$arch" build) debhelper lintian | tr ' ' ',')
   [ -z "${CORACLE_DEBIAN_MIRROR:-}" ] || mirror=("$CORACLE_DEBIAN_MIRROR")
   say "coracle $version for $arch: a clean $suite, then the build with $jobs at a time"
-  mmdebstrap --variant=buildd --architectures="$own_arch$([ "$arch" = "$own_arch" ] || echo ",$arch")" --include="$include" \
+  # Its root is a gigabyte or two: not in /tmp, which is in memory on Debian 13.
+  TMPDIR=$T mmdebstrap --variant=buildd --architectures="$own_arch$([ "$arch" = "$own_arch" ] || echo ",$arch")" --include="$include" \
     --aptopt='APT::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt=force-unsafe-io --format=null \
     --customize-hook='mkdir "$1/build"' --customize-hook="copy-in $T/coracle $T/build.sh /build" \
     --customize-hook='chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh /build/build.sh' \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# systemd/package.sh --repository: what it lays out, as apt reads it. The packages are empty ones made here. TAP.
+# systemd/package.sh --repository: what it lays out, as apt reads it. The packages are empty ones made here. And what a build of it
+# asks for, where mmdebstrap is played; a real one: package.sh. TAP.
 set -uo pipefail
 source=${CORACLE_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 n=0 bad=0
@@ -67,6 +68,36 @@ check "… unless it is told to trust" reads bookworm amd64 trusted=yes apt-get 
 is "packages that are there already stay" "0.1~deb12 0.2~deb12" \
   "$(reads bookworm amd64 trusted=yes apt-cache madison coracle | awk '{print $3}' | sort | tr '\n' ' ' | sed 's/ $//')"
 check "README says how to use it" grep -q 'trusted=yes' "$T/repository/README"
+
+# ---- a build ----
+
+mkdir "$T/played" "$T/source"
+cat >"$T/played/mmdebstrap" <<PLAYED
+#!/bin/bash
+echo "\$TMPDIR" >"$T/place"
+printf '%s\n' "\$@" >"$T/arguments"
+[ ! -e "$T/broken" ] || { echo "E: no space left on device"; exit 1; }
+for each; do
+  case \$each in
+    --customize-hook=copy-in*)  read -r _ source script _ <<<"\$each"; rm -rf "$T/source"; cp -r "\$source" "$T/source"; cp "\$script" "$T/script" ;;
+    --customize-hook=copy-out*) mkdir "\${each##* }/out"; : >"\${each##* }/out/coracle_1.0~deb12_armhf.deb" ;;
+  esac
+done
+PLAYED
+chmod +x "$T/played/mmdebstrap"
+build() { PATH=$T/played:$PATH package --arch armhf --suite bookworm --version 1.0 --jobs 3 --output "$T/built"; }
+check "a package is built for another processor" build
+check "… and is where it is said to be" test -e "$T/built/coracle_1.0~deb12_armhf.deb"
+check "its root is beside the rest of the work, not in memory" grep -q "^$T/coracle-package\." "$T/place"
+is "… of this processor and that one" "--architectures=$(dpkg --print-architecture),armhf" "$(grep architectures "$T/arguments")"
+check "… with that one's libraries and compilers" bash -c 'grep "^--include=" "$1" | grep "libboost-json1.81-dev:armhf" | grep -q "crossbuild-essential-armhf"' - "$T/arguments"
+is "the source has debian/, of that version" "coracle (1.0~deb12) bookworm; urgency=medium" "$(head -n 1 "$T/source/debian/changelog")"
+check "… whose control names what it takes, and nothing is left to fill in" bash -c 'grep "^Build-Depends: debhelper-compat (= 13), .*python3:any" "$1" && ! grep @ "$1" | grep -v "^Maintainer"' - "$T/source/debian/control"
+check "… for that processor" grep -q -- '--host-arch=armhf' "$T/script"
+is "nothing is left of the work" "" "$(find "$T" -maxdepth 1 -name 'coracle-package.*')"
+touch "$T/broken"
+fails "a build that fails says why" "no space left on device" build
+check "… and keeps its log" grep -q "no space left" "$T/built/build.log"
 
 fails "no packages are an error" "no packages" package --output "$T/none" --repository "$T/other"
 fails "what is no key is an error" "no secret key" package --output "$T/packages" --repository "$T/other" --key "$source/README.md"
