@@ -44,12 +44,29 @@ struct Settings {  // the settings of config.yaml that doctor needs; the default
 };
 
 struct CgroupInfo {
-  std::string mounted_at;       // mount point of cgroup v2; "" if it is not mounted
-  std::string controllers;      // of the v2 root: "cpuset cpu io memory pids"
-  std::string v1_controllers;   // controllers that v1 hierarchies hold, comma-separated
-  std::string kernel_cmdline;   // /proc/cmdline
-  std::string pi_cmdline_path;  // the cmdline.txt that a Raspberry Pi's firmware reads; "" if there is none
-  std::string pi_cmdline;       // the text of that file
+  std::string mounted_at;               // mount point of cgroup v2; "" if it is not mounted
+  std::string controllers;              // of the v2 root: "cpuset cpu io memory pids"
+  std::string v1_controllers;           // controllers that v1 hierarchies hold, comma-separated
+  std::string kernel_cmdline;           // /proc/cmdline
+  std::string pi_cmdline_path;          // the cmdline.txt that a Raspberry Pi's firmware reads; "" if there is none
+  std::string pi_cmdline;               // the text of that file
+  std::set<std::string> boot_settings;  // those of kBootSettings that this machine has
+};
+
+// Where a boot loader's line for the kernel is set, and how that takes effect; the first one that exists counts.
+struct BootSetting {
+  const char* file;   // says that it is this one
+  const char* place;  // where the line is
+  const char* apply;  // a command, before the reboot; "": none
+};
+inline constexpr BootSetting kBootSettings[] = {
+    // Debian on a Raspberry Pi: its package makes cmdline.txt anew with each kernel.
+    {"/etc/default/raspi-firmware", "the single line of /etc/default/raspi-extra-cmdline", "sudo update-initramfs -u"},
+    {"/etc/default/grub", "GRUB_CMDLINE_LINUX in /etc/default/grub", "sudo update-grub"},
+    {"/boot/armbianEnv.txt", "extraargs= in /boot/armbianEnv.txt", ""},
+    {"/etc/default/u-boot", "U_BOOT_PARAMETERS in /etc/default/u-boot", "sudo u-boot-update"},
+    {"/boot/extlinux/extlinux.conf", "each line append of /boot/extlinux/extlinux.conf", ""},
+    {"/etc/kernel/cmdline", "the line of /etc/kernel/cmdline", "sudo update-initramfs -u"},  // systemd-boot
 };
 
 struct Feature {  // a kernel feature
@@ -163,6 +180,9 @@ json::value findings_json(const std::vector<Finding>& findings);
 
 // How to enable the memory controller on a Raspberry Pi: the exact change of its cmdline.txt.
 std::string raspberry_advice(const CgroupInfo& cgroup);
+// How to change the kernel's command line with this machine's boot loader: "add X to PLACE, then: COMMAND && sudo reboot".
+// `change`: "add X to" or "take X out of".
+std::string boot_line_advice(const CgroupInfo& cgroup, const std::string& change);
 // Base chains at `hook` whose policy is drop and which have no rule that accepts the pods by address or interface. `ruleset` is
 // the output of `nft -j list ruleset`. Returns names such as "ip filter FORWARD".
 std::vector<std::string> blocking_chains(const json::value& ruleset, std::string_view hook, std::string_view pod_cidr);

@@ -65,9 +65,9 @@ void check_kernel(const MachineInfo& info, Findings& findings) {
 void check_cgroups(const MachineInfo& info, Findings& findings) {
   const CgroupInfo& cgroup = info.cgroup;
   if (cgroup.mounted_at.empty())
-    return say(
-        findings, Level::fail, "cgroups", "cgroup v2 is not mounted: no pod can start",
-        "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line, or: mount -t cgroup2 none /sys/fs/cgroup");
+    return say(findings, Level::fail, "cgroups", "cgroup v2 is not mounted: no pod can start",
+               boot_line_advice(cgroup, "add systemd.unified_cgroup_hierarchy=1 to") +
+                   "\nor, until the next start: mount -t cgroup2 none /sys/fs/cgroup");
   say(findings, Level::ok, "cgroups", "cgroup v2 is at " + cgroup.mounted_at);
   std::vector<std::string> missing, held_by_v1;
   for (const char* controller : {"memory", "cpu", "pids", "io"}) {
@@ -82,15 +82,15 @@ void check_cgroups(const MachineInfo& info, Findings& findings) {
   std::string message = "limits of " + join(missing, ", ") + " are not enforced (pods run without them)";
   if (!held_by_v1.empty())
     return say(findings, Level::warn, "limits", message + ": cgroup v1 holds " + join(held_by_v1, ", "),
-               "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
+               boot_line_advice(cgroup, "add systemd.unified_cgroup_hierarchy=1 to"));
   bool memory = missing.front() == "memory";
   if (memory && is_raspberry(info))
     return say(findings, Level::warn, "limits", message + ": Raspberry Pi OS switches memory off", raspberry_advice(cgroup));
   if (memory && has_word(cgroup.kernel_cmdline, "cgroup_disable=memory"))
     return say(findings, Level::warn, "limits", message + ": the kernel's command line says cgroup_disable=memory",
-               "take it out of GRUB_CMDLINE_LINUX in /etc/default/grub, then: sudo update-grub && sudo reboot");
+               boot_line_advice(cgroup, "take cgroup_disable=memory out of"));
   say(findings, Level::warn, "limits", message + ": the kernel does not offer them here",
-      memory ? "add cgroup_enable=memory to the kernel's command line, or use a kernel with CONFIG_MEMCG"
+      memory ? boot_line_advice(cgroup, "add cgroup_enable=memory to") + "\nor use a kernel with CONFIG_MEMCG"
              : "in a container or virtual machine, its host decides which it passes on");
 }
 
@@ -544,6 +544,15 @@ std::set<std::string> passed_chains(const json::value& ruleset, const std::strin
 
 }  // namespace
 
+std::string boot_line_advice(const CgroupInfo& cgroup, const std::string& change) {
+  for (const BootSetting& setting : kBootSettings) {
+    if (!cgroup.boot_settings.contains(setting.file)) continue;
+    return change + " " + setting.place + ", then: " + (*setting.apply ? std::string(setting.apply) + " && " : "") +
+           "sudo reboot";
+  }
+  return change + " the kernel's command line, where its boot loader has that, then: sudo reboot";
+}
+
 std::string raspberry_advice(const CgroupInfo& cgroup) {
   const std::string& file = cgroup.pi_cmdline_path;
   const std::string wanted = "cgroup_enable=memory cgroup_memory=1";  // the second parameter is for kernels before 2018
@@ -556,6 +565,7 @@ std::string raspberry_advice(const CgroupInfo& cgroup) {
            ", and add what switches it on:\n  sudo sed -i '1 s/ *cgroup_disable=memory//; 1 s/$/ " + wanted + "/' " + file +
            "\n  sudo reboot";
   if (!has_word(first, "cgroup_enable=memory")) {
+    if (cgroup.boot_settings.contains("/etc/default/raspi-firmware")) return boot_line_advice(cgroup, "add " + wanted + " to");
     std::string advice;
     if (rest.find("cgroup_enable=memory") != rest.npos)
       advice = file + " has it, but not on its first line, and only that one is read.\n";

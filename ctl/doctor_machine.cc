@@ -68,6 +68,8 @@ CgroupInfo read_cgroups() {
     info.pi_cmdline = read_text(path);
     break;
   }
+  for (const BootSetting& setting : kBootSettings)
+    if (sys::exists(setting.file)) info.boot_settings.emplace(setting.file);
   return info;
 }
 

@@ -104,7 +104,7 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                "limits", Level::warn, "cgroup v1 holds memory, cpu, pids, io", "systemd.unified_cgroup_hierarchy=1"},
            Row{"memory switched off on a PC",
                [](MachineInfo& f) { f.cgroup.controllers = "cpu io pids", f.cgroup.kernel_cmdline = "ro cgroup_disable=memory"; },
-               "limits", Level::warn, "cgroup_disable=memory", "update-grub"},
+               "limits", Level::warn, "cgroup_disable=memory", "take cgroup_disable=memory out of the kernel's command line"},
            Row{"io alone is missing", [](MachineInfo& f) { f.cgroup.controllers = "cpu memory pids"; }, "limits", Level::warn,
                "limits of io are not", "its host decides"},
            Row{"no veth",
@@ -282,6 +282,37 @@ TEST(Doctor, gives_the_exact_edit_of_a_raspberry_pi) {
   }
   CgroupInfo nowhere;
   EXPECT_NE(raspberry_advice(nowhere).find("cgroup_enable=memory"), std::string::npos);
+}
+
+TEST(Doctor, changes_the_kernel_s_line_where_this_board_has_it) {
+  struct Row {
+    std::set<std::string> there;
+    const char* want;
+  };
+  for (const Row& row : {
+           Row{{"/etc/default/grub", "/etc/kernel/cmdline"},
+               "add x to GRUB_CMDLINE_LINUX in /etc/default/grub, then: sudo update-grub && sudo reboot"},
+           Row{{"/boot/armbianEnv.txt"}, "add x to extraargs= in /boot/armbianEnv.txt, then: sudo reboot"},
+           Row{{"/etc/default/u-boot", "/boot/extlinux/extlinux.conf"},
+               "add x to U_BOOT_PARAMETERS in /etc/default/u-boot, then: sudo u-boot-update && sudo reboot"},
+           Row{{"/boot/extlinux/extlinux.conf"}, "add x to each line append of /boot/extlinux/extlinux.conf, then: sudo reboot"},
+           Row{{"/etc/kernel/cmdline"},
+               "add x to the line of /etc/kernel/cmdline, then: sudo update-initramfs -u && sudo reboot"},
+           Row{{}, "add x to the kernel's command line, where its boot loader has that, then: sudo reboot"},
+       }) {
+    CgroupInfo cgroup;
+    cgroup.boot_settings = row.there;
+    EXPECT_EQ(boot_line_advice(cgroup, "add x to"), row.want);
+  }
+  // Debian's package for the board makes cmdline.txt anew with each kernel.
+  MachineInfo info = raspberry("console=tty1 rootwait\n");
+  info.cgroup.boot_settings = {"/etc/default/raspi-firmware"};
+  const Finding* found = nullptr;
+  auto findings = examine(info);
+  ASSERT_TRUE(found = finding(findings, "limits", Level::warn));
+  EXPECT_EQ(found->advice,
+            "add cgroup_enable=memory cgroup_memory=1 to the single line of /etc/default/raspi-extra-cmdline, then: "
+            "sudo update-initramfs -u && sudo reboot");
 }
 
 TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
