@@ -346,6 +346,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
       continue;
     }
     if (!ns->empty()) visited.namespaces.insert(*ns);
+    flags.recorder.record(document.object);
     auto applied = apply_one(*session, flags, document, *ns);
     if (!applied) {
       // Of server-side apply, kubectl does not say which file it is about.
@@ -388,6 +389,7 @@ void add_apply(Commands& commands) {
   flags->prune.add_to(apply);
   apply.add_flag("--all", flags->all, "with --prune: whatever labels the objects have");
   flags->deletion.add_to(apply);
+  flags->recorder.add_to(commands, apply);
   commands.on(apply, [&commands, flags, manager] {
     flags->manager_given = manager.count() > 0;
     return run_apply(commands, *flags);

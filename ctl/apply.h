@@ -8,6 +8,7 @@
 #include "ctl/create.h"
 #include "ctl/deletion.h"
 #include "ctl/prune.h"
+#include "ctl/record.h"
 
 namespace coracle::ctl {
 
@@ -24,6 +25,7 @@ struct ApplyFlags {
   bool quiet = false;          // for diff: no warnings about the live object, and fields keep their managers
   DeletionFlags deletion;
   PruneFlags prune;
+  Recorder recorder;
 
   std::string manager() const;
 };

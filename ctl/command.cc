@@ -58,7 +58,11 @@ void Commands::add_output(Command command, Output& output) {
   outputs_.push_back(output);
 }
 
+void Commands::deprecate(Flag flag, std::string instead) { deprecated_.emplace_back(flag.hide(), std::move(instead)); }
+
 Result<int> Commands::run() {
+  for (const auto& [flag, instead] : deprecated_)
+    if (flag.count() > 0) tell("Flag --" + flag.name() + " has been deprecated, " + instead + "\n");
   if (flags_.profile != "none")
     return Error(Code::unsupported, "--profile=" + flags_.profile + ": only none; perf(1) measures a program like this");
   for (const auto& one : dry_run_flags_) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ctl/flags.h"
@@ -33,6 +34,8 @@ class Commands {
   void add_dry_run(Command command, DryRun& value);
   // -o and its flags (output.h). They are read before the command runs; where a template of it fails, the exit code is 1.
   void add_output(Command command, Output& output);
+  // Takes the flag out of help and completion; a line that gives it is warned: "Flag --NAME has been deprecated, INSTEAD".
+  void deprecate(Flag flag, std::string instead);
   // Does what the line, which was read, asks for; there is something. Gives the exit code. Errors: the command's; bad_request for
   // another value of --dry-run.
   Result<int> run();
@@ -51,6 +54,9 @@ class Commands {
   // The words of the line that the parser gets; those that it does not get are moved to rest(). Pure but for that.
   std::vector<std::string> take_rest(std::vector<std::string> words);
   const std::vector<std::string>& rest() const { return rest_; }
+  // The line, as --record keeps it (CommandLine::recorded()); whoever reads the line sets it.
+  void set_recorded(std::string line) { recorded_ = std::move(line); }
+  const std::string& recorded() const { return recorded_; }
 
  private:
   struct DryRunFlag {
@@ -64,9 +70,11 @@ class Commands {
   Run chosen_;
   std::vector<std::unique_ptr<DryRunFlag>> dry_run_flags_;
   std::vector<Output> outputs_;
+  std::vector<std::pair<Flag, std::string>> deprecated_;
   DryRun dry_run_ = DryRun::none;
   std::vector<Command> keeps_rest_;
   std::vector<std::string> rest_, expected_;
+  std::string recorded_;
 };
 
 void add_commands(Commands& commands);  // all of the following, and the flags of all

@@ -141,6 +141,7 @@ struct CreateFilesFlags : CreateFlags {
 Result<void> create_document(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind) {
   // As kubectl: what a file says of the last configuration is replaced by what the file is.
   if (flags.save_config || last_applied_text(object)) object = with_last_applied(object);
+  flags.recorder.record(object);
   CreateFlags rest = flags;
   rest.save_config = false;
   json::value created = TRY(send_new(session, rest, std::move(object), kind));
@@ -211,6 +212,7 @@ void add_create(Commands& commands) {
   create.add_flag("--edit", flags->edit, "edit each object before it is created");
   create.add_flag("--windows-line-endings", flags->windows_line_endings, "with --edit: lines of the file end in CR LF");
   create.add_option("--raw", flags->raw, "a path to send the file to as it is");
+  flags->recorder.add_to(commands, create);
   commands.on(create, [&commands, flags]() -> Result<int> {
     if (flags->raw.empty()) return create_files(commands, *flags);
     if (flags->edit) return Error(Code::bad_request, "--raw and --edit are mutually exclusive");

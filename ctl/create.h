@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ctl/command.h"
+#include "ctl/record.h"
 #include "ctl/target.h"
 
 namespace coracle::ctl {
@@ -20,6 +21,7 @@ struct CreateFlags {
   std::string field_manager = "kubectl-create", validate = "strict";
   DryRun dry_run = DryRun::none;
   bool save_config = false;
+  Recorder recorder;  // of commands that have --record: not of the subcommands of create
 
   void add_to(Commands& commands, Command command);
   Query query() const;         // query parameters of a request that writes

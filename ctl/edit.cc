@@ -10,6 +10,7 @@
 #include "ctl/editor.h"
 #include "ctl/escape.h"
 #include "ctl/last_applied.h"
+#include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
@@ -86,6 +87,7 @@ constexpr int kUnattendedPassesMax = 5;  // of an editor without a terminal, whi
 struct EditFlags : TargetFlags {
   std::string subresource, validate = "strict";
   bool output_patch = false, save_config = false, windows_line_endings = false;
+  Recorder recorder;
 };
 
 // What becomes of a saved file. `reasons` are for the head of the file, when it is opened again: it has what the server found.
@@ -195,6 +197,7 @@ Result<std::vector<EditedObject>> edited_objects(std::vector<json::value> object
     const Live& live = lives[size_t(before - shown.begin())];
     TRY(settle_identity(live, *before, object));
     if (flags.save_config) object = with_last_applied(object);
+    flags.recorder.record(object);
     edited.push_back({live, *before, std::move(object)});
   }
   return edited;
@@ -285,6 +288,7 @@ void add_edit(Commands& commands) {
   edit.add_flag("--output-patch", edit_flags->output_patch, "show what changed, too");
   edit.add_flag("--save-config", edit_flags->save_config, "remember it for apply");
   edit.add_flag("--windows-line-endings", edit_flags->windows_line_endings, "lines end as on Windows");
+  edit_flags->recorder.add_to(commands, edit);
   commands.on(edit, [&commands, edit_flags]() -> Result<int> {
     edit_flags->field_validation = TRY(field_validation_of(edit_flags->validate));
     Session* session = TRY(commands.session());

@@ -36,6 +36,11 @@ Flag Flag::optional_value(std::string_view otherwise) const {
   return *this;
 }
 
+Flag Flag::hide() const {
+  option_->group("");
+  return *this;
+}
+
 size_t Flag::count() const { return option_->count(); }
 
 std::string Flag::name() const { return long_names().empty() ? option_->get_name() : long_names().front(); }
@@ -193,6 +198,10 @@ class FlagWords {
     return std::move(read_);
   }
 
+  // What was read: the arguments, and the flags as "--name=value".
+  std::vector<std::string> take_arguments() { return std::move(arguments_); }
+  std::vector<std::string> take_given() { return std::move(given_); }
+
  private:
   // What is behind "--". CLI11 gives that to the root, so the sign goes; then it could not tell what begins with a dash from a
   // flag, but nothing of Kubernetes' is called so.
@@ -202,6 +211,7 @@ class FlagWords {
       if (word.size() > 1 && word.front() == '-')
         return Error(Code::bad_request, "unexpected argument " + coracle::quoted(word) + " behind --: flags stand before it");
       read_.push_back(word);
+      arguments_.push_back(word);
     }
     return std::move(read_);
   }
@@ -213,6 +223,14 @@ class FlagWords {
         break;
       }
     read_.push_back(word);
+    arguments_.push_back(word);
+  }
+
+  // "--token" is no secret, its value is one.
+  void note_given(const CLI::Option& option, const std::string& name, const std::string& value) {
+    std::string whole = name.starts_with("--") || option.get_lnames().empty() ? name : "--" + option.get_lnames().front();
+    bool is_secret = whole == "--token" || whole == "--password";
+    given_.push_back(whole + "=" + (is_secret ? "CLASSIFIED" : value));
   }
 
   CLI::Option* find(const std::string& dashed) const {  // looks in the parent commands too
@@ -250,7 +268,11 @@ class FlagWords {
   }
 
   Result<void> without_value(const CLI::Option& option, const std::string& name) {
-    if (is_switch(option)) return read_.push_back(name), Result<void>();
+    if (is_switch(option)) {
+      note_given(option, name, "true");
+      read_.push_back(name);
+      return {};
+    }
     if (may_stand_alone(option)) return give(option, name, option.get_default_str());
     if (at_ < rest_->size()) return give(option, name, (*rest_)[at_++]);
     read_.push_back(name);  // CLI11 reports the error
@@ -265,6 +287,7 @@ class FlagWords {
 
   Result<void> give(const CLI::Option& option, const std::string& name, const std::string& value) {
     std::string whole = name.starts_with("--") || option.get_lnames().empty() ? name : "--" + option.get_lnames().front();
+    note_given(option, name, value);
     if (is_switch(option)) {
       auto flag = parse_bool(value);
       if (!flag)
@@ -288,7 +311,7 @@ class FlagWords {
   CLI::App* app_;  // the innermost command that the line has named so far
   const std::vector<std::string>* rest_ = nullptr;
   size_t at_ = 0;
-  std::vector<std::string> read_;
+  std::vector<std::string> read_, arguments_, given_;
 };
 
 }  // namespace
@@ -301,7 +324,11 @@ CommandLine::CommandLine(std::string_view program, std::string_view about)
 CommandLine::~CommandLine() = default;
 
 Result<bool> CommandLine::parse(int count, const char* const* words) {
-  std::vector<std::string> read = TRY(FlagWords(app_.get()).read(std::vector<std::string>(words + 1, words + count)));
+  FlagWords reader(app_.get());
+  std::vector<std::string> read = TRY(reader.read(std::vector<std::string>(words + 1, words + count)));
+  program_ = words[0];
+  arguments_ = reader.take_arguments();
+  given_ = reader.take_given();
   std::vector<const char*> line = {words[0]};
   for (const auto& word : read) line.push_back(word.c_str());
   try {  // boundary: CLI11 reports errors by exceptions
@@ -314,6 +341,13 @@ Result<bool> CommandLine::parse(int count, const char* const* words) {
     return Error(Code::bad_request, "the value of a flag is out of range");
   }
   return false;
+}
+
+std::string CommandLine::recorded(const std::vector<std::string>& rest) const {
+  std::string text = program_.substr(program_.rfind('/') + 1);  // npos + 1 is 0
+  for (const auto* words : {&arguments_, &rest, &given_})
+    for (const std::string& word : *words) text += " " + word;
+  return text;
 }
 
 }  // namespace coracle::ctl

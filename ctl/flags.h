@@ -38,6 +38,7 @@ class Flag {
   Flag delimiter(char sign) const;                                 // one word may hold several values of a list
   Flag as_text() const;                                            // of a list: help shows its default as one empty text
   Flag optional_value(std::string_view otherwise) const;           // "--flag" alone means "--flag=otherwise", which is not empty
+  Flag hide() const;                                               // from help and completion
 
   size_t count() const;  // how many values the line gave it
 
@@ -123,8 +124,15 @@ class CommandLine {
   // is the caller's to print. Errors: bad_request, with the parser's words.
   Result<bool> parse(int count, const char* const* words);
 
+  // The line as kubectl's --record keeps it: the program's name without its directory, what is no flag, `rest`, and then each
+  // flag with its whole name and its value: "coraclectl scale deployment/web --replicas=3 --record=true". A token and a password
+  // are left out. For a line that was read.
+  std::string recorded(const std::vector<std::string>& rest) const;
+
  private:
   std::unique_ptr<CLI::App> app_;
+  std::string program_;                         // as the line calls it
+  std::vector<std::string> arguments_, given_;  // of the line; the flags as "--name=value"
 };
 
 }  // namespace coracle::ctl

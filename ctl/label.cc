@@ -6,6 +6,7 @@
 #include "ctl/escape.h"
 #include "ctl/flag_values.h"
 #include "ctl/jsonpath.h"
+#include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
@@ -17,6 +18,7 @@ struct MarkFlags : TargetFlags {
   std::string field;  // of the metadata: "labels", "annotations"
   std::string resource_version;
   bool all_namespaces = false, list = false;
+  Recorder recorder;
 
   bool of_labels() const { return field == "labels"; }
   std::string what() const { return of_labels() ? "label" : "annotation"; }
@@ -73,6 +75,13 @@ void print_marks(const MarkFlags& flags, const Live& live, const json::value& ob
     out((is_only_one ? "" : " ") + visible_lines(std::string(key) + "=" + jsonpath_text(value)) + "\n");
 }
 
+// What the line says of the cause itself is kept.
+void add_cause(const Recorder& recorder, json::value& patch) {
+  json::value& annotations = make(patch, "metadata.annotations");
+  if (!annotations.is_object()) annotations.emplace_object();
+  annotations.get_object().emplace(kChangeCause, recorder.line());
+}
+
 const char* done_text(const MarkFlags& flags, const Marks& marks) {
   if (!flags.of_labels()) return "annotated";
   if (marks.adds && marks.removes) return "modified";
@@ -97,8 +106,11 @@ Result<int> run_mark(Commands& commands, const MarkFlags& flags) {
     if (writes && flags.of_labels())
       for (const auto& key : marks.absent) out("label " + coracle::quoted(key) + " not found.\n");
     json::value object = live.object;
-    if (!marks.patch.empty() || (writes && !flags.resource_version.empty())) {
+    bool changes_nothing = marks.patch.empty() && flags.of_labels();  // then kubectl does not ask the server either
+    bool records = writes && flags.recorder.wanted() && !changes_nothing;
+    if (!marks.patch.empty() || (writes && !flags.resource_version.empty() && !changes_nothing) || records) {
       json::value body(json::object{{"metadata", {{flags.field, marks.patch}}}});
+      if (records) add_cause(flags.recorder, body);
       if (!flags.resource_version.empty()) make(body, "metadata.resourceVersion") = flags.resource_version;
       if (writes) object = TRY(send_patch(*session, flags, live, body, kMergePatch));
       else apply_merge_patch(object, body);
@@ -124,6 +136,7 @@ void add_label(Commands& commands) {
     command.add_flag("--list", flags->list, "show them");
     command.add_flag("--local", flags->local, "of the files, without asking the server");
     command.add_option("--resource-version", flags->resource_version, "only when the object is at this version");
+    flags->recorder.add_to(commands, command);
     commands.on(command, [&commands, flags] { return run_mark(commands, *flags); });
   }
 }

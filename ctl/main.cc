@@ -184,6 +184,7 @@ int run(int argc, char** argv) {
     return named && named.name() == "diff" ? 2 : 1;  // for diff, 1 means that there is a difference
   }
   if (*help || !commands.chosen()) return print_help(innermost(root));
+  commands.set_recorded(program.command_line.recorded(commands.rest()));
   auto done = commands.run();
   if (done) return *done;
   print_failure(done.error());

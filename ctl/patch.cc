@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ctl/flag_values.h"
+#include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct PatchFlags : TargetFlags {
   std::string patch, file, type = "strategic", subresource;
+  Recorder recorder;
 };
 
 const std::map<std::string, const char*>& patch_types() {
@@ -73,7 +75,10 @@ Result<int> run_patch(Commands& commands, const PatchFlags& flags) {
     auto patched =
         flags.local ? patched_here(live, patch, type) : send_patch(*session, flags, live, patch, type, flags.subresource);
     json::value object = TRY(std::move(patched));
-    bool same = json_equal(object, live.object);  // a dry run leaves the revision unchanged
+    bool same = json_equal(object, live.object);                                     // a dry run leaves the revision unchanged
+    if (flags.recorder.wanted() && !flags.local && flags.dry_run != DryRun::client)  // as kubectl: it was patched in any case
+      if (auto recorded = send_patch(*session, flags, live, flags.recorder.patch(), kMergePatch, flags.subresource))
+        object = *std::move(recorded);
     print_patched(flags, live, std::move(object), same ? "patched (no change)" : "patched");
     return {};
   });
@@ -91,6 +96,7 @@ void add_patch(Commands& commands) {
   patch.add_option("--type", flags->type, "strategic, merge or json");
   patch.add_option("--subresource", flags->subresource, "status, scale or resize");
   patch.add_flag("--local", flags->local, "change what the files say, without asking the server");
+  flags->recorder.add_to(commands, patch);
   commands.on(patch, [&commands, flags] { return run_patch(commands, *flags); });
 }
 

@@ -36,6 +36,7 @@ Result<void> check_document_name(const Document& document) {
 
 void remember_if(const ReplaceFlags& flags, json::value& object) {
   if (flags.save_config || last_applied_text(object)) object = with_last_applied(object);
+  flags.recorder.record(object);
 }
 
 Result<void> replace_one(Session& session, const ReplaceFlags& flags, Document& document) {
@@ -121,6 +122,7 @@ void add_replace(Commands& commands) {
   flags->field_manager = "kubectl-replace";
   flags->add_to(commands, replace);
   flags->deletion.add_to(replace);
+  flags->recorder.add_to(commands, replace);
   replace.add_option("--subresource", flags->subresource, "replace this part only: status, scale, ...");
   replace.add_option("--raw", flags->raw, "a path to send the file to as it is");
   commands.on(replace, [&commands, flags]() -> Result<int> {

@@ -9,6 +9,7 @@
 #include "ctl/last_applied.h"
 #include "ctl/pods.h"
 #include "ctl/print.h"
+#include "ctl/record.h"
 #include "ctl/target.h"
 #include "ctl/wait.h"
 #include "runtime/base/clock.h"
@@ -19,7 +20,6 @@ namespace coracle::ctl {
 namespace {
 
 constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
-constexpr std::string_view kChangeCause = "kubernetes.io/change-cause";
 constexpr std::string_view kRestartedAt = "kubectl.kubernetes.io/restartedAt";
 constexpr std::string_view kTemplateHash = "pod-template-hash";
 // Annotations that undo keeps from the Deployment, instead of those of the older revision.

@@ -202,6 +202,7 @@ class Attached {
 
 Result<int> expose_made(Session& session, const RunFlags& flags) {
   json::value service = TRY(run_service_of(flags.pod));
+  flags.recorder.record(service);
   json::value created = TRY(send_new(session, flags, std::move(service), schema::catalog().of(kService)));
   print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kService), "created", JsonOrder::given);
   return 0;
@@ -254,6 +255,7 @@ Result<int> run_pod(Commands& commands, RunFlags& flags, bool attach_given) {
   }
   flags.pod.stdin_once = flags.pod.use_stdin && !flags.leave_stdin_open;
   json::value pod = TRY(pod_of(flags.pod));
+  flags.recorder.record(pod);
   Session* session = TRY(commands.session());
   json::value created = TRY(send_new(*session, flags, std::move(pod), schema::catalog().of(kPod)));
   if (flags.expose) TRY(expose_made(*session, flags));
@@ -298,6 +300,7 @@ void add_pod(Commands& commands) {
   run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
   run_command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
   flags->CreateFlags::add_to(commands, run_command);
+  flags->recorder.add_to(commands, run_command);
   flags->files.add_to(run_command);
   commands.keep_rest(run_command);
   commands.on(run_command, [&commands, flags, image, attach]() -> Result<int> {
@@ -335,6 +338,7 @@ void add_expose(Commands& commands) {
   expose.add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
   expose.add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...").delimiter(',').as_text();
   flags->CreateFlags::add_to(commands, expose);
+  flags->recorder.add_to(commands, expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
     TRY(flags->check());
     Session* session = TRY(commands.session());
@@ -343,6 +347,7 @@ void add_expose(Commands& commands) {
     Targets targets = TRY(targets_of(*session, wanted, flags->args));
     return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
       json::value service = TRY(exposing_service_of(live.object, *live.kind, flags->service));
+      flags->recorder.record(service);
       json::value created = TRY(send_new(*session, *flags, std::move(service), schema::catalog().of(kService)));
       print_outcome(flags->output, flags->dry_run, created, schema::catalog().of(kService), "exposed", JsonOrder::given);
       return {};

@@ -66,6 +66,7 @@ namespace {
 struct ScaleFlags : TargetFlags {
   std::string resource_version, timeout = "0s";
   int64_t replicas = 0, current = -1;
+  Recorder recorder;
 };
 
 Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& live, std::chrono::milliseconds timeout) {
@@ -88,6 +89,8 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
       return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") &&
              get_int(*object, "status.replicas") == flags.replicas;
     }));
+  if (flags.recorder.wanted() && flags.dry_run != DryRun::client)  // as kubectl: it was scaled, whatever becomes of this
+    (void)send_patch(session, flags, live, flags.recorder.patch(), kMergePatch);
   json::value scaled = live.object;  // the server responds with a Scale
   make(scaled, "spec.replicas") = flags.replicas;
   print_done(flags, live, std::move(scaled), "scaled");
@@ -127,6 +130,7 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
                                           std::string(kind.group) + "/" + std::string(kind.version) +
                                           ", Resource=" + std::string(kind.resource) + " in discovery information");
     json::value scaler = TRY(autoscaler_of(flags.scaler, kind.api_version(), kind.kind, live.name));
+    flags.recorder.record(scaler);
     const schema::KindInfo& scalers = *kind_of(scaler);
     json::value created = TRY(send_new(*session, flags, std::move(scaler), scalers));
     print_outcome(flags.output, flags.dry_run, std::move(created), scalers,
@@ -146,6 +150,7 @@ void add_scale(Commands& commands) {
   scale.add_option("--current-replicas", flags->current, "only when there are this many now");
   scale.add_option("--resource-version", flags->resource_version, "only when it is at this version");
   scale.add_option("--timeout", flags->timeout, "wait until there are as many; 0s: do not");
+  flags->recorder.add_to(commands, scale);
   commands.on(scale, [&commands, flags, replicas] { return run_scale(commands, *flags, replicas.count() > 0); });
 
   auto scaler = std::make_shared<AutoscaleCommand>();
@@ -154,19 +159,16 @@ void add_scale(Commands& commands) {
   autoscale.add_option("args", scaler->targets.args, "KIND NAME or KIND/NAME");
   scaler->files.add_to(autoscale);
   scaler->add_to(commands, autoscale);
+  scaler->recorder.add_to(commands, autoscale);
   autoscale.add_option("--min", scaler->scaler.min, "no fewer pods than this");
   Flag max = autoscale.add_option("--max", scaler->scaler.max, "no more pods than this");
   autoscale.add_option("--cpu", scaler->scaler.cpu, "the average to aim at: 70% of the request, or an amount as 500m");
   autoscale.add_option("--memory", scaler->scaler.memory, "the average to aim at: 70% of the request, or an amount as 200Mi");
   Flag percent = autoscale.add_option("--cpu-percent", scaler->scaler.cpu_percent, "as --cpu in percent");
   autoscale.add_option("--name", scaler->scaler.name, "the autoscaler's name; else that of the object");
-  commands.on(autoscale, [&commands, scaler, max, percent] {
-    if (percent.count() > 0)
-      tell(
-          "Flag --cpu-percent has been deprecated, Use --cpu with percentage or resource quantity format (e.g., '70%' for "
-          "utilization or '500m' for milliCPU).\n");
-    return run_autoscale(commands, *scaler, max.count() > 0);
-  });
+  commands.deprecate(
+      percent, "Use --cpu with percentage or resource quantity format (e.g., '70%' for utilization or '500m' for milliCPU).");
+  commands.on(autoscale, [&commands, scaler, max] { return run_autoscale(commands, *scaler, max.count() > 0); });
 }
 
 }  // namespace coracle::ctl

@@ -129,6 +129,7 @@ Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vec
       return Error(edited.error().code(), std::string(flags.local ? live.kind->singular : live.kind->kind.resource) + "/" +
                                               live.name + " " + edited.error().text());
     TRY(std::move(edited));
+    flags.recorder.record(changed);
     json::value patch = schema::strategic_diff(*live.kind, live.object, changed);
     bool same = patch.is_object() && patch.get_object().empty();
     if (same && !change.tells_always) return {};  // no output, as kubectl
@@ -229,6 +230,7 @@ void add_set(Commands& commands) {
   auto image_flags = std::make_shared<SetFlags>();
   Command image = commands.add("image", "Images of containers: KIND/NAME CONTAINER=IMAGE", set);
   image_flags->add_to(commands, image);
+  image_flags->recorder.add_to(commands, image);
   commands.on(image, [&commands, image_flags] { return set_image(commands, *image_flags); });
 
   add_set_env(commands, set);
@@ -236,6 +238,7 @@ void add_set(Commands& commands) {
   auto resources_flags = std::make_shared<SetResourcesFlags>();
   Command resources = commands.add("resources", "What containers may use and ask for: KIND/NAME --limits=cpu=1,memory=1Gi", set);
   resources_flags->add_to(commands, resources);
+  resources_flags->recorder.add_to(commands, resources);
   resources.add_option("-c,--containers", resources_flags->containers, "only these containers; * stands for any letters");
   resources.add_option("--limits", resources_flags->limits, "cpu=200m,memory=512Mi");
   resources.add_option("--requests", resources_flags->requests, "cpu=100m,memory=256Mi");
@@ -244,12 +247,14 @@ void add_set(Commands& commands) {
   auto account_flags = std::make_shared<SetFlags>();
   Command account = commands.add("serviceaccount", "Whom the pods are: KIND/NAME ACCOUNT", set).alias("sa");
   account_flags->add_to(commands, account);
+  account_flags->recorder.add_to(commands, account);
   commands.on(account, [&commands, account_flags] { return set_account(commands, *account_flags); });
 
   auto selector_flags = std::make_shared<SelectorFlags>();
   selector_flags->files.recursive = true;  // as in kubectl
   Command selector = commands.add("selector", "Which pods a Service stands for: service/NAME KEY=VALUE,...", set);
   selector_flags->add_to(commands, selector);
+  selector_flags->recorder.add_to(commands, selector);
   selector.add_option("--resource-version", selector_flags->resource_version, "only when the object is at this version");
   commands.on(selector, [&commands, selector_flags] { return set_selector(commands, *selector_flags); });
 

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "ctl/record.h"
 #include "ctl/target.h"
 
 namespace coracle::ctl {
 
 struct SetFlags : TargetFlags {
+  Recorder recorder;  // of commands that have --record: not of env and subject
   SetFlags() { field_manager = "kubectl-set"; }
   // All have --local.
   void add_to(Commands& commands, Command command) {

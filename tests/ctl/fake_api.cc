@@ -246,6 +246,7 @@ FakeApi::Outcome FakeApi::run(const std::vector<std::string>& words) {
   testing::internal::CaptureStderr();
   auto parsed = line.parse(int(all.size()), all.data());
   if (flags.kubeconfig.empty()) flags.kubeconfig = state_->kubeconfig;
+  commands.set_recorded(line.recorded(commands.rest()));
   if (!parsed) tell(parsed.error().text() + "\n");
   else if (!commands.chosen()) tell("no command\n");
   else if (auto done = commands.run(); done) outcome.code = *done;

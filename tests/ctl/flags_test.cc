@@ -51,6 +51,27 @@ TEST(CommandLineTest, what_cannot_be_read_is_an_error) {
   }
 }
 
+// As kubectl's --record keeps a line: flags behind the rest, with their whole names, and no secrets.
+TEST(CommandLineTest, a_line_is_recorded) {
+  CommandLine line("test", "a command line");
+  std::string ns, token, dry_run;
+  std::vector<std::string> args;
+  bool watch = false, tty = false;
+  line.root().add_option("-n,--namespace", ns, "the namespace");
+  line.root().add_option("--token", token, "a token");
+  Command command = line.root().add_command("set", "sets").add_command("image", "an image");
+  command.add_option("args", args, "what");
+  command.add_flag("-w,--watch", watch, "watch");
+  command.add_flag("-t,--tty", tty, "terminal");
+  command.add_option("--dry-run", dry_run, "how").optional_value("unchanged");
+  const char* words[] = {"/usr/bin/kubectl", "-nshop",  "set",    "image", "-wt=false",
+                         "deploy/web",       "--token", "s3cret", "a=b",   "--dry-run"};
+  ASSERT_TRUE(line.parse(int(std::size(words)), words));
+  EXPECT_EQ(
+      line.recorded({"echo", "x"}),
+      "kubectl set image deploy/web a=b echo x --namespace=shop --watch=true --tty=false --token=CLASSIFIED --dry-run=unchanged");
+}
+
 // As pflag, kubectl's library, parses them.
 struct WholeLine {
   CommandLine line{"test", "a command line"};
