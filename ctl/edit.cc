@@ -41,7 +41,7 @@ std::vector<std::string> contradictions_of(const std::vector<Change>& changes) {
   return keys;
 }
 
-Marks marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite) {
+Marks marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite, std::string_view free_key) {
   Marks marks;
   for (const auto& change : changes) {
     const json::value* now = present.if_contains(change.key);
@@ -53,7 +53,7 @@ Marks marks_of(const json::object& present, const std::vector<Change>& changes, 
       marks.removes = true;
     } else if (now && before == *change.value) {
       continue;
-    } else if (now && !overwrite) {
+    } else if (now && !overwrite && change.key != free_key) {
       marks.taken.push_back("'" + change.key + "' already has a value (" + before + ")");
     } else {
       marks.patch[change.key] = *change.value;

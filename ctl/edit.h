@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ctl/session.h"
@@ -26,7 +27,8 @@ struct Marks {                      // what label or annotate changes
   std::vector<std::string> taken;   // "'KEY' already has a value (VALUE)" for each key that may not be overwritten
   bool adds = false, removes = false;
 };
-Marks marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite);
+// `free_key` may be overwritten in any case.
+Marks marks_of(const json::object& present, const std::vector<Change>& changes, bool overwrite, std::string_view free_key = {});
 // Keys that are both set and removed.
 std::vector<std::string> contradictions_of(const std::vector<Change>& changes);
 

@@ -100,7 +100,8 @@ Result<int> run_mark(Commands& commands, const MarkFlags& flags) {
   Session* session = TRY(target_session(commands, flags));
   Targets targets = TRY(targets_of(*session, flags, objects, false, flags.all_namespaces));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    Marks marks = marks_of(get_object(live.object, "metadata." + flags.field), changes, flags.overwrite);
+    Marks marks = marks_of(get_object(live.object, "metadata." + flags.field), changes, flags.overwrite,
+                           flags.of_labels() ? std::string_view() : kChangeCause);
     TRY(check_taken(flags, marks));
     bool writes = !flags.local && !flags.list && flags.dry_run != DryRun::client;
     if (writes && flags.of_labels())

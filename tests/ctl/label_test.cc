@@ -60,6 +60,18 @@ TEST_F(LabelTest, says_what_was_done) {
             "label \"q\" not found.\nconfigmap/two labeled\n");
 }
 
+// Scripts write down the reason of each rollout.
+TEST_F(LabelTest, the_cause_of_a_change_may_always_be_overwritten) {
+  const std::string cause = "kubernetes.io/change-cause";
+  EXPECT_EQ(out({"annotate", "configmap", "one", cause + "=first"}), "configmap/one annotated\n");
+  EXPECT_EQ(out({"annotate", "configmap", "one", cause + "=second"}), "configmap/one annotated\n");
+  EXPECT_EQ(out({"annotate", "configmap", "one", "--list"}), cause + "=second\n");
+  EXPECT_EQ(out({"label", "configmap", "one", cause + "=first"}), "configmap/one labeled\n");
+  api_.take_writes();
+  EXPECT_EQ(failure({"label", "configmap", "one", cause + "=second"}),
+            "error: '" + cause + "' already has a value (first), and --overwrite is false\n");
+}
+
 TEST_F(LabelTest, lists_and_changes_nothing) {
   EXPECT_EQ(out({"label", "configmap", "one", "--list"}), "app=x\n");
   EXPECT_EQ(out({"label", "configmap", "one", "--list", "a=b"}), "app=x\na=b\n");
@@ -74,6 +86,8 @@ TEST_F(LabelTest, a_version_goes_with_the_patch) {
   auto writes = api_.take_writes();
   ASSERT_EQ(writes.size(), 1u);
   EXPECT_EQ(get_string(writes[0].body, "metadata.resourceVersion"), "7");
+  EXPECT_EQ(out({"label", "configmap", "one", "a=b", "--resource-version=7"}), "configmap/one not labeled\n");
+  EXPECT_TRUE(api_.take_writes().empty()) << "the server is not asked about a label that is there";
   EXPECT_EQ(failure({"label", "configmap", "--all", "a=b", "--resource-version=7"}),
             "error: --resource-version may only be used with a single resource\n");
 }
