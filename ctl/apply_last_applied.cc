@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // apply view-last-applied, set-last-applied, edit-last-applied: the annotation in which client-side apply stores the
 // configuration that it applied last. Source: kubectl pkg/cmd/apply/apply_*_last_applied.go, pkg/cmd/util/editor.
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "ctl/apply.h"
 #include "ctl/edit.h"
 #include "ctl/editor.h"
-#include "ctl/escape.h"
 #include "ctl/last_applied.h"
+#include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
@@ -116,6 +114,7 @@ void add_set_last_applied(Commands& commands, Command apply) {
 struct EditLastAppliedFlags : TargetFlags {
   std::string validate = "strict";
   bool windows_line_endings = false;
+  Recorder recorder;
 };
 
 constexpr const char* kLastAppliedHead =
@@ -134,8 +133,8 @@ Result<void> check_configuration(const Live& live, const json::value& configurat
 }
 
 // The edited configurations, as many as there were.
-Result<std::vector<json::value>> edited_configurations(const std::string& text, const std::vector<Live>& lives,
-                                                       const std::string& validation) {
+Result<std::vector<json::value>> edited_configurations(const std::string& text, const EditLastAppliedFlags& flags,
+                                                       const std::vector<Live>& lives) {
   size_t count = lives.size();
   std::vector<json::value> parsed = TRY(parse_yaml(text));
   if (parsed.size() == 1 && count > 1) {
@@ -145,7 +144,12 @@ Result<std::vector<json::value>> edited_configurations(const std::string& text, 
   bool are_objects = std::all_of(parsed.begin(), parsed.end(), [](const json::value& one) { return one.is_object(); });
   if (parsed.size() != count || !are_objects)
     return Error(Code::invalid, "there must be " + std::to_string(count) + " objects, as before");
-  for (size_t i = 0; i < count; ++i) TRY(check_configuration(lives[i], parsed[i], validation));
+  for (size_t i = 0; i < count; ++i) {
+    auto checked = check_configuration(lives[i], parsed[i], flags.field_validation);
+    if (!checked) tell("error: " + resource_name(lives[i]) + " is invalid\n");
+    TRY(std::move(checked));
+    flags.recorder.record(parsed[i]);
+  }
   return parsed;
 }
 
@@ -159,11 +163,54 @@ Result<void> store_configurations(Session& session, const EditLastAppliedFlags& 
   return {};
 }
 
-Result<int> edit_last_applied(Commands& commands, const EditLastAppliedFlags& flags) {
-  std::string validation = TRY(field_validation_of(flags.validate));
+// Lets the user edit all configurations in one file, until they can be stored or he gives up.
+Result<int> edit_configurations(Session& session, const EditLastAppliedFlags& flags, const std::vector<Live>& lives,
+                                const std::vector<json::value>& before) {
+  bool in_json = flags.output == "json";  // it has no comments
+  const std::string original = editable_text(before, in_json);
+  std::string body = original, reasons;
+  std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
+  auto stop = [&](const char* text) {
+    std::filesystem::remove(path);
+    tell(text);
+    return 0;
+  };
+  auto keep = [&](Error error) {
+    tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
+    return error;
+  };
+  for (int passes = 0;; ++passes) {
+    auto saved = edit_in_editor(path, (in_json ? "" : kLastAppliedHead + reasons) + body, flags.windows_line_endings);
+    if (!saved) {
+      leave_edit_file(path, original);
+      return saved.take_error();
+    }
+    std::string text = without_comments(*saved);
+    if (is_given_up(passes, text, body, in_json)) return keep(Error(Code::cancelled, kNothingValid));
+    if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
+    if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
+    body = text;
+    auto after = edited_configurations(text, flags, lives);
+    if (!after) {
+      reasons = commented("The edited file is not valid: " + after.error().text()) + "#\n";
+      if (in_json) tell("error: the edited file is not valid: " + after.error().text() + "\n");
+      continue;
+    }
+    auto stored = store_configurations(session, flags, lives, before, *after);
+    if (!stored) return keep(stored.take_error());
+    std::filesystem::remove(path);
+    return 0;
+  }
+}
+
+Result<int> edit_last_applied(Commands& commands, EditLastAppliedFlags& flags) {
+  flags.field_validation = TRY(field_validation_of(flags.validate));
   Session* session = TRY(commands.session());
-  Targets targets = TRY(targets_of(*session, flags, flags.args));
-  if (!targets.missing.empty()) return std::move(targets.missing.front());
+  Targets targets = TRY(targets_of(*session, flags, flags.args, !flags.args.empty()));
+  if (!targets.missing.empty()) {  // then nothing is edited
+    print_failures(targets.missing);
+    return 1;
+  }
   std::vector<Live> lives;
   std::vector<json::value> before;
   for (auto& live : targets.found) {
@@ -176,38 +223,7 @@ Result<int> edit_last_applied(Commands& commands, const EditLastAppliedFlags& fl
     return Error(Code::not_found,
                  "no last-applied-configuration annotation found on resources, to create the annotation, use command `coraclectl "
                  "apply set-last-applied --create-annotation`");
-  bool in_json = flags.output == "json";
-  std::string original = editable_text(before, in_json), body = original, why;
-  std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
-  auto stop = [&](const char* text) {
-    std::filesystem::remove(path);
-    tell(text);
-    return 0;
-  };
-  for (;;) {
-    auto saved = edit_in_editor(path, kLastAppliedHead + why + body, flags.windows_line_endings);
-    if (!saved) {
-      leave_edit_file(path, original);
-      return saved.take_error();
-    }
-    std::string edited = without_comments(*saved);
-    if (edited == original) return stop("Edit cancelled, no changes made.\n");
-    if (trim(edited).empty()) return stop("Edit cancelled, saved file was empty.\n");
-    auto after = edited_configurations(edited, lives, validation);
-    if (after) {
-      auto stored = store_configurations(*session, flags, lives, before, *after);
-      if (stored) return std::filesystem::remove(path), 0;
-      tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
-      return stored.take_error();
-    }
-    if (edited == body || !::isatty(STDIN_FILENO)) {
-      tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
-      return after.take_error().wrap("The edited file is not valid");
-    }
-    std::string text = visible_lines(after.error().text());
-    for (size_t end = 0; (end = text.find('\n', end)) != text.npos; ++end) text.insert(end + 1, "# ");
-    why = "# The edited file is not valid: " + text + "\n#\n", body = edited;
-  }
+  return edit_configurations(*session, flags, lives, before);
 }
 
 void add_edit_last_applied(Commands& commands, Command apply) {
@@ -220,6 +236,7 @@ void add_edit_last_applied(Commands& commands, Command apply) {
   edit.add_option("--field-manager", flags->field_manager, "who owns the annotation");
   edit.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value("strict");
   edit.add_flag("--windows-line-endings", flags->windows_line_endings, "lines of the file end in CR LF");
+  flags->recorder.add_to(commands, edit);
   commands.on(edit, [&commands, flags] { return edit_last_applied(commands, *flags); });
 }
 

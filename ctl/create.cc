@@ -9,7 +9,6 @@
 
 #include "ctl/edit.h"
 #include "ctl/editor.h"
-#include "ctl/escape.h"
 #include "ctl/generate.h"
 #include "ctl/last_applied.h"
 #include "ctl/raw.h"
@@ -151,16 +150,12 @@ Result<void> create_document(Session& session, const CreateFlags& flags, json::v
 
 // Lets the user edit the object until it can be created, or is saved without a change.
 Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, Document& document) {
-  const std::string head =
-      "# Please edit the object below. Lines beginning with a '#' will be ignored,\n"
-      "# and an empty file will abort the edit. If an error occurs while saving this file will be\n"
-      "# reopened with the relevant failures.\n#\n";
   bool in_json = flags.output == "json";
   std::string body = in_json ? to_pretty(document.object) + "\n" : to_yaml(document.object), why;
   std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
   const std::string before = body;
   for (;;) {
-    auto saved = edit_in_editor(path, head + why + body, flags.windows_line_endings);
+    auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + why) + body, flags.windows_line_endings);
     if (!saved) {
       leave_edit_file(path, before);
       return saved.take_error();
@@ -185,9 +180,8 @@ Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, Do
       tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
       return created;
     }
-    std::string text = visible_lines(created.error().text());
-    for (size_t end = 0; (end = text.find('\n', end)) != text.npos; ++end) text.insert(end + 1, "# ");
-    why = "# " + text + "\n#\n", body = edited;
+    why = commented(created.error().text()) + "#\n", body = edited;
+    if (in_json) tell("error: " + created.error().text() + "\n");  // it has no comments
   }
 }
 

@@ -2,8 +2,6 @@
 // edit, and what label, annotate and set make of their arguments. See edit.h.
 #include "ctl/edit.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -78,12 +76,6 @@ namespace {
 
 // ---- edit ----
 
-constexpr const char* kEditHead =
-    "# Edit the object below. Lines beginning with '#' are ignored, and an empty file aborts the edit.\n"
-    "# If an error occurs while saving, this file is opened again with the failure.\n#\n";
-
-constexpr int kUnattendedPassesMax = 5;  // of an editor without a terminal, which would change the text for ever
-
 struct EditFlags : TargetFlags {
   std::string subresource, validate = "strict";
   bool output_patch = false, save_config = false, windows_line_endings = false;
@@ -101,18 +93,6 @@ struct EditedObject {
   const json::value& before;
   json::value after;
 };
-
-std::string commented(std::string_view text) {
-  std::string shown = visible_lines(text);
-  for (size_t end = 0; (end = shown.find('\n', end)) != shown.npos; ++end) shown.insert(end + 1, "# ");
-  return "# " + shown + "\n";
-}
-
-std::string resource_name(const Live& live) {  // "deployments.apps \"web\""
-  const auto& kind = live.kind->kind;
-  return std::string(kind.resource) + (kind.group.empty() ? "" : "." + std::string(kind.group)) + " " +
-         coracle::quoted(live.name);
-}
 
 void note_failure(const Live& live, const Error& error, SaveResult& result) {
   std::string name = resource_name(live);
@@ -203,14 +183,6 @@ Result<std::vector<EditedObject>> edited_objects(std::vector<json::value> object
   return edited;
 }
 
-// Spaces, comments and the order of keys say nothing in YAML. JSON is compared as it is written. Source: kubectl
-// pkg/cmd/util/helpers.go, StripComments.
-bool says_the_same(const std::string& text, const std::string& other, bool in_json) {
-  if (in_json || text == other) return text == other;
-  auto left = parse_yaml(text), right = parse_yaml(other);
-  return left && right && std::equal(left->begin(), left->end(), right->begin(), right->end(), json_equal);
-}
-
 // Lets the user edit all of `lives` in one file, until the server takes them or he gives up. Gives the exit code. Source: kubectl
 // pkg/cmd/util/editor/editoptions.go.
 Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector<Live>& lives) {
@@ -241,9 +213,7 @@ Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector
       return saved.take_error();
     }
     std::string text = without_comments(*saved);
-    bool stays = passes > 0 && says_the_same(text, body, in_json), unattended = !::isatty(STDIN_FILENO);
-    if (stays || (unattended && passes >= kUnattendedPassesMax))
-      return keep(Error(Code::cancelled, "Edit cancelled, no valid changes were saved."));
+    if (is_given_up(passes, text, body, in_json)) return keep(Error(Code::cancelled, kNothingValid));
     if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
     if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
     body = text;

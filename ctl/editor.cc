@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,9 +12,11 @@
 
 #include "ctl/command.h"
 #include "ctl/edit.h"
+#include "ctl/escape.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
+#include "store/object/patch.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -74,6 +77,24 @@ void leave_edit_file(const std::string& path, const std::string& original) {
   auto saved = saved_text(path);
   if (saved && without_comments(without_returns(std::move(*saved))) == original) std::filesystem::remove(path, ignored);
   else tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
+}
+
+bool says_the_same(const std::string& text, const std::string& other, bool in_json) {
+  if (in_json || text == other) return text == other;
+  auto left = parse_yaml(text), right = parse_yaml(other);
+  return left && right && std::equal(left->begin(), left->end(), right->begin(), right->end(), json_equal);
+}
+
+bool is_given_up(int passes, const std::string& text, const std::string& before, bool in_json) {
+  if (passes == 0) return false;
+  bool unattended = !::isatty(STDIN_FILENO);
+  return says_the_same(text, before, in_json) || (unattended && passes >= kUnattendedPassesMax);
+}
+
+std::string commented(std::string_view text) {
+  std::string shown = visible_lines(text);
+  for (size_t end = 0; (end = shown.find('\n', end)) != shown.npos; ++end) shown.insert(end + 1, "# ");
+  return "# " + shown + "\n";
 }
 
 }  // namespace coracle::ctl

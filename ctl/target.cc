@@ -31,6 +31,12 @@ Result<std::string> field_validation_of(const std::string& validate) {
                                       "; must be one of: strict (or true), warn, ignore (or false)");
 }
 
+std::string resource_name(const Live& live) {
+  const auto& kind = live.kind->kind;
+  return std::string(kind.resource) + (kind.group.empty() ? "" : "." + std::string(kind.group)) + " " +
+         coracle::quoted(live.name);
+}
+
 namespace {
 
 void read_live(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name, Targets& targets) {

@@ -36,6 +36,9 @@ struct Live {
   json::value object;
 };
 
+// "deployments.apps \"web\"", as edit names an object.
+std::string resource_name(const Live& live);
+
 struct Targets {
   std::vector<Live> found;
   std::vector<Error> missing;  // one for each object that could not be read; the others are still processed

@@ -118,7 +118,47 @@ TEST_F(ApplyTest, edit_changes_the_annotation_only) {
   EXPECT_EQ(out({"apply", "edit-last-applied", "configmap", "cfg", "other", "-o", "json"}).find("edited"), std::string::npos);
   EXPECT_NE(annotation("other").find(R"("data":{"a":"3"})"), std::string::npos);
   EXPECT_NE(annotation("cfg").find(R"("data":{"a":"2"})"), std::string::npos);
+  ::setenv("KUBE_EDITOR", "sed -i 's/a: .*/a: \"7\"/'", 1);
+  EXPECT_EQ(out({"apply", "edit-last-applied", "configmaps", "--record"}), "configmap/cfg edited\nconfigmap/other edited\n");
+  for (const char* name : {"cfg", "other"}) {
+    EXPECT_NE(annotation(name).find(R"("data":{"a":"7"})"), std::string::npos);
+    EXPECT_NE(annotation(name).find("coraclectl apply edit-last-applied configmaps --record=true"), std::string::npos)
+        << "it is in what apply remembers";
+  }
   ::unsetenv("KUBE_EDITOR");
+}
+
+// As of edit: the file is opened again, and kept where nothing is mended then.
+TEST_F(ApplyTest, a_configuration_that_is_not_valid_is_opened_again) {
+  out({"apply", "-f", map("cfg")});
+  const std::string before = annotation("cfg");
+  api_.take_writes();
+  std::filesystem::create_directory(directory_ + "/edited");
+  const char* set = std::getenv("TMPDIR");
+  const std::string usual = set ? set : "";
+  ::setenv("TMPDIR", (directory_ + "/edited").c_str(), 1);  // where the file is
+  for (auto [editor, told] : {std::pair{"sed -i 's/^data:$/data: [/'", ""},
+                              std::pair{"sed -i 's/^data:$/date:/'", "error: configmaps \"cfg\" is invalid\n"}}) {
+    ::setenv("KUBE_EDITOR", editor, 1);
+    FakeApi::Outcome outcome = api_.run({"apply", "edit-last-applied", "configmap/cfg"});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    std::string path;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/edited")) path = entry.path();
+    EXPECT_EQ(outcome.err, told + ("A copy of your changes has been stored to \"" + path) +
+                               "\"\nerror: Edit cancelled, no valid changes were saved.\n");
+    std::ifstream kept(path);
+    EXPECT_NE(std::string(std::istreambuf_iterator<char>(kept), {}).find("# The edited file is not valid: "), std::string::npos);
+    std::filesystem::remove(path);
+  }
+  ::setenv("KUBE_EDITOR", "! grep '#'", 1);  // it fails where there is a comment: JSON has none
+  EXPECT_EQ(api_.run({"apply", "edit-last-applied", "configmap/cfg", "-o", "json"}).err, "Edit cancelled, no changes made.\n");
+  EXPECT_EQ(api_.run({"create", "-f", map("new"), "--edit", "-o", "json"}).err, "Edit cancelled, no changes made.\n");
+  ::unsetenv("KUBE_EDITOR");
+  if (set) ::setenv("TMPDIR", usual.c_str(), 1);
+  else ::unsetenv("TMPDIR");
+  EXPECT_EQ(annotation("cfg"), before);
+  EXPECT_TRUE(api_.take_writes().empty());
 }
 
 TEST_F(ApplyTest, create_and_replace_save_the_configuration) {

@@ -369,7 +369,7 @@ apply view-last-applied configmap/applied
 L
 export KUBE_EDITOR="sed -i s/labels:.*/labels:.x/"
 same_all "apply edit-last-applied: what is not valid" <<'L'
-~ apply edit-last-applied configmap/applied  # kubectl opens the editor again, and gives up then
+~ apply edit-last-applied configmap/applied  # the file's name
 apply view-last-applied configmap/applied
 L
 unset KUBE_EDITOR
