@@ -17,6 +17,7 @@ namespace {
 // ---- version ----
 
 constexpr const char* kGitVersion = "v1.36.1+coracle";  // of the kubectl whose commands and flags these are
+constexpr const char* kKustomizeVersion = "v5.8.1";     // likewise: of ctl/kustomize
 constexpr int kMinorVersion = 36, kSkewMax = 1;
 
 json::object client_version() {
@@ -29,32 +30,45 @@ std::optional<int> minor_of(const json::value& server) {
   return parse_number<int>(text.substr(0, text.find_first_not_of("0123456789")));
 }
 
-void warn_of_skew(const json::value& server) {
+// Errors: invalid, of a difference that --warnings-as-errors does not allow.
+Result<void> warn_of_skew(const json::value& server, bool as_error) {
   auto minor = minor_of(server);
-  if (!minor || std::abs(*minor - kMinorVersion) <= kSkewMax) return;
-  std::fprintf(stderr,
-               "WARNING: version difference between client (1.%d) and server (%s.%d) exceeds the supported minor version skew of "
-               "+/-%d\n",
-               kMinorVersion, std::string(get_string(server, "major")).c_str(), *minor, kSkewMax);
+  if (!minor || std::abs(*minor - kMinorVersion) <= kSkewMax) return {};
+  std::string text = "version difference between client (1." + std::to_string(kMinorVersion) + ") and server (" +
+                     std::string(get_string(server, "major")) + "." + std::to_string(*minor) +
+                     ") exceeds the supported minor version skew of +/-" + std::to_string(kSkewMax);
+  if (as_error) return Error(Code::invalid, text);
+  tell("Warning: " + text + "\n");
+  return {};
 }
 
-Result<int> run_version(Commands& commands, bool client_only, const std::string& output) {
+struct VersionFlags {
+  std::vector<std::string> args;
+  std::string output;
+  bool client_only = false;
+};
+
+Result<int> run_version(Commands& commands, const VersionFlags& flags) {
+  const std::string& output = flags.output;
+  if (!flags.args.empty()) return Error(Code::bad_request, "extra arguments: [" + join(flags.args, " ") + "]");
   if (!output.empty() && output != "json" && output != "yaml")
     return Error(Code::bad_request, "--output must be 'yaml' or 'json'");
-  json::object versions{{"clientVersion", client_version()}, {"coracleVersion", "v" CORACLE_VERSION}};
-  std::string text = std::string("Client Version: ") + kGitVersion + "\nCoracle Version: v" CORACLE_VERSION "\n";
+  json::object versions{
+      {"clientVersion", client_version()}, {"coracleVersion", "v" CORACLE_VERSION}, {"kustomizeVersion", kKustomizeVersion}};
+  std::string text = std::string("Client Version: ") + kGitVersion + "\nKustomize Version: " + kKustomizeVersion +
+                     "\nCoracle Version: v" CORACLE_VERSION "\n";
   Result<json::value> server = json::value();
-  if (!client_only) {
+  if (!flags.client_only) {
     auto session = commands.session();
     server = session ? (*session)->json({.path = "/version"}) : Result<json::value>(session.take_error());
     if (server) text += "Server Version: " + std::string(get_string(*server, "gitVersion")) + "\n";
     if (server) versions["serverVersion"] = *server;
   }
   if (output == "json") out(go_pretty_json(versions, JsonOrder::given) + "\n");
-  else if (output == "yaml") out(to_yaml(versions));
-  else out(text);  // ours is shown even if the server cannot be asked
+  else if (output == "yaml") out(to_yaml(versions) + "\n");  // with kubectl's empty line
+  else out(text);                                            // ours is shown even if the server cannot be asked
   if (!server) return server.take_error();
-  if (!client_only) warn_of_skew(*server);
+  if (!flags.client_only) TRY(warn_of_skew(*server, commands.flags().warnings_as_errors));
   return 0;
 }
 
@@ -70,12 +84,12 @@ Result<void> check_server_version(Session& session) {
 void add_about(Commands& commands) {
   add_api_resources(commands);
   add_explain(commands);
-  auto client_only = std::make_shared<bool>(false);
-  auto version_output = std::make_shared<std::string>();
+  auto flags = std::make_shared<VersionFlags>();
   Command version = commands.add("version", "Ours and the server's");
-  version.add_flag("--client", *client_only, "ours only");
-  version.add_option("-o,--output", *version_output, "json or yaml");
-  commands.on(version, [&commands, client_only, version_output] { return run_version(commands, *client_only, *version_output); });
+  version.add_option("args", flags->args, "none").hide();
+  version.add_flag("--client", flags->client_only, "ours only");
+  version.add_option("-o,--output", flags->output, "json or yaml");
+  commands.on(version, [&commands, flags] { return run_version(commands, *flags); });
 
   add_cluster_info(commands);
   add_config(commands);

@@ -102,6 +102,7 @@ Result<int> set_last_applied(Commands& commands, const SetLastAppliedFlags& flag
 void add_set_last_applied(Commands& commands, Command apply) {
   auto flags = std::make_shared<SetLastAppliedFlags>();
   Command set = commands.add("set-last-applied", "Let apply remember what files say, and change nothing else", apply);
+  commands.ignore_words(set);
   flags->files.add_to(set);
   commands.add_output(set, flags->output);
   commands.add_dry_run(set, flags->dry_run);

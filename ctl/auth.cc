@@ -201,6 +201,7 @@ void add_auth(Commands& commands) {
   commands.on(can_i, [&commands, flags] { return run_can_i(commands, *flags); });
   auto output = std::make_shared<Output>();
   Command whoami = commands.add("whoami", "Our name and groups", auth);
+  commands.ignore_words(whoami);
   commands.add_output(whoami, *output);
   commands.on(whoami, [&commands, output] { return run_whoami(commands, *output); });
   add_auth_reconcile(commands, auth);

@@ -156,9 +156,11 @@ Result<int> run_dump(Commands& commands, const DumpFlags& flags) {
 
 void add_cluster_info(Commands& commands) {
   Command info = commands.add("cluster-info", "Where the server is");
+  commands.ignore_words(info);
   commands.on(info, [&commands] { return run_cluster_info(commands); });
   auto flags = std::make_shared<DumpFlags>();
   Command dump = commands.add("dump", "Objects and logs, for who is to help", info);
+  commands.ignore_words(dump);
   commands.add_output(dump, flags->output);
   dump.add_option("--output-directory", flags->directory, "write files there, not to standard output");
   dump.add_option("--namespaces", flags->namespaces, "of these; else of kube-system and the one in force").delimiter(',');

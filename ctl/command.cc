@@ -58,6 +58,8 @@ void Commands::add_output(Command command, Output& output) {
   outputs_.push_back(output);
 }
 
+void Commands::ignore_words(Command command) { (void)command.add_option("ignored", ignored_, "none").hide(); }
+
 void Commands::deprecate(Flag flag, std::string instead) { deprecated_.emplace_back(flag.hide(), std::move(instead)); }
 
 Result<int> Commands::run() {

@@ -34,6 +34,8 @@ class Commands {
   void add_dry_run(Command command, DryRun& value);
   // -o and its flags (output.h). They are read before the command runs; where a template of it fails, the exit code is 1.
   void add_output(Command command, Output& output);
+  // Words behind the command are taken and mean nothing: kubectl does not look at them.
+  void ignore_words(Command command);
   // Takes the flag out of help and completion; a line that gives it is warned: "Flag --NAME has been deprecated, INSTEAD".
   void deprecate(Flag flag, std::string instead);
   // Does what the line, which was read, asks for; there is something. Gives the exit code. Errors: the command's; bad_request for
@@ -73,7 +75,7 @@ class Commands {
   std::vector<std::pair<Flag, std::string>> deprecated_;
   DryRun dry_run_ = DryRun::none;
   std::vector<Command> keeps_rest_;
-  std::vector<std::string> rest_, expected_;
+  std::vector<std::string> rest_, expected_, ignored_;
   std::string recorded_;
 };
 

@@ -422,15 +422,35 @@ Result<int> run_complete(Commands& commands, const std::vector<std::string>& wor
   return 0;
 }
 
+namespace {
+
+struct ShellWords {
+  std::string shell;
+  std::vector<std::string> more;
+};
+
+Result<int> run_completion(const ShellWords& words) {
+  auto wrong = [](const std::string& text) {
+    return Error(Code::bad_request, text + "\nSee 'coraclectl completion -h' for help and examples");
+  };
+  const std::string& shell = words.shell;
+  if (shell.empty() && words.more.empty()) return wrong("Shell not specified.");
+  if (!words.more.empty()) return wrong("Too many arguments. Expected only the shell type.");
+  if (shell != "bash" && shell != "zsh" && shell != "fish")
+    return wrong("Unsupported shell type " + coracle::quoted(shell) + ".");
+  out(shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
+  return 0;
+}
+
+}  // namespace
+
 void add_completion(Commands& commands) {
-  auto shell = std::make_shared<std::string>();
+  auto words = std::make_shared<ShellWords>();
   Command completion =
       commands.add("completion", "A script that lets a shell complete our words: source <(coraclectl completion bash)");
-  completion.add_option("shell", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
-  commands.on(completion, [shell]() -> Result<int> {
-    out(*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
-    return 0;
-  });
+  completion.add_option("shell", words->shell, "bash, zsh or fish");
+  completion.add_option("more", words->more, "none").hide();
+  commands.on(completion, [words] { return run_completion(*words); });
 }
 
 }  // namespace coracle::ctl

@@ -179,6 +179,7 @@ void add_readers(Commands& commands, Command config) {
   view.add_flag("--raw", view_flags->raw, "with certificates and secrets");
   commands.on(view, [&commands, view_flags] { return run_view(commands, *view_flags); });
   Command current = commands.add("current-context", "The context in use", config);
+  commands.ignore_words(current);
   commands.on(current, [&commands] { return run_current_context(commands); });
   auto contexts_flags = std::make_shared<ContextsFlags>();
   Command contexts = commands.add("get-contexts", "The contexts there are", config);
@@ -187,8 +188,10 @@ void add_readers(Commands& commands, Command config) {
   contexts.add_flag("--no-headers", contexts_flags->no_headers, "no line of column names");
   commands.on(contexts, [&commands, contexts_flags] { return run_get_contexts(commands, *contexts_flags); });
   Command clusters = commands.add("get-clusters", "The clusters there are", config);
+  commands.ignore_words(clusters);
   commands.on(clusters, [&commands] { return run_names(commands, kClusterList); });
   Command users = commands.add("get-users", "The users there are", config);
+  commands.ignore_words(users);
   commands.on(users, [&commands] { return run_names(commands, kUserList); });
 }
 

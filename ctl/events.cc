@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // events: lists events, oldest first. --for selects one object's events, -w follows new ones.
 #include <algorithm>
+#include <utility>
 
 #include "ctl/command.h"
 #include "ctl/paged_list.h"
@@ -35,12 +36,13 @@ std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
 
 class Filter {
  public:
-  static Result<Filter> make(const EventFlags& flags) {
+  // An unknown kind is told in `unknown`.
+  static Result<Filter> make(const EventFlags& flags, std::vector<Error>& unknown) {
     Filter filter;
     if (!flags.about.empty()) {
       if (flags.about.find('/') == std::string::npos) return Error(Code::bad_request, "--for must be in resource/name form");
-      std::vector<Named> named = TRY(parse_named({flags.about}));
-      filter.about_ = named.front();
+      std::vector<Named> named = TRY(parse_named({flags.about}, &unknown));
+      if (!named.empty()) filter.about_ = named.front();
     }
     for (const auto& type : flags.types) {
       std::string lower = to_lower(type);
@@ -51,9 +53,17 @@ class Filter {
   }
   bool passes(const json::value& event) const {
     if (about_.kind && (get_string(event, "involvedObject.kind") != about_.kind->kind.kind ||
+                        get_string(event, "involvedObject.apiVersion") != about_.kind->kind.api_version() ||
                         get_string(event, "involvedObject.name") != about_.name))
       return false;
     return types_.empty() || std::find(types_.begin(), types_.end(), to_lower(get_string(event, "type"))) != types_.end();
+  }
+
+  // What the server can select.
+  Query query() const {
+    if (!about_.kind) return {};
+    return {{"fieldSelector", "involvedObject.kind=" + std::string(about_.kind->kind.kind) + ",involvedObject.apiVersion=" +
+                                  about_.kind->kind.api_version() + ",involvedObject.name=" + about_.name}};
   }
 
  private:
@@ -61,9 +71,19 @@ class Filter {
   std::vector<std::string> types_;
 };
 
+std::vector<std::string> header_of(const EventFlags& flags) {
+  if (flags.no_headers) return {};
+  std::vector<std::string> header = {"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"};
+  if (flags.all_namespaces) header.insert(header.begin(), "NAMESPACE");
+  return header;
+}
+
+// `header` stands before the first event, if it is not empty.
 Result<void> watch_events(Session& session, const EventFlags& flags, const Filter& filter, const std::string& path,
-                          const std::string& revision, std::vector<size_t> widths) {
-  Request request{.path = path, .query = {{"watch", "true"}, {"resourceVersion", revision}}};
+                          const std::string& revision, std::vector<std::string> header, std::vector<size_t> widths) {
+  Request request{.path = path, .query = filter.query()};
+  request.query.emplace_back("watch", "true");
+  request.query.emplace_back("resourceVersion", revision);
   std::string partial;
   return session.stream(request, [&](std::string_view bytes) {
     partial += bytes;
@@ -77,6 +97,7 @@ Result<void> watch_events(Session& session, const EventFlags& flags, const Filte
         continue;
       }
       Columns columns;
+      if (!header.empty()) columns.add(std::exchange(header, {}));
       columns.add(row_of(*event, flags.all_namespaces));
       out(columns.text(terminal_width(), &widths));
     }
@@ -85,10 +106,15 @@ Result<void> watch_events(Session& session, const EventFlags& flags, const Filte
 }
 
 Result<int> run_events(Commands& commands, const EventFlags& flags) {
-  Filter filter = TRY(Filter::make(flags));
+  std::vector<Error> unknown;
+  Filter filter = TRY(Filter::make(flags, unknown));
+  if (!unknown.empty()) {  // as kubectl: without "error: "
+    tell(unknown.front().text() + "\n");
+    return 1;
+  }
   Session* session = TRY(commands.session());
   std::string ns = flags.all_namespaces ? "" : session->ns(), path = session->path(schema::catalog().of(kEvent), ns);
-  json::value list = TRY(paged_list(*session, {.path = path}, flags.chunk_size));
+  json::value list = TRY(paged_list(*session, {.path = path, .query = filter.query()}, flags.chunk_size));
   std::vector<json::value> events;
   for (const auto& item : get_array(list, "items"))
     if (filter.passes(item)) events.push_back(item);
@@ -107,18 +133,17 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
     return 0;
   }
   std::vector<size_t> widths;
-  if (flags.output.empty()) {
-    Columns columns;
-    std::vector<std::string> header = {"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"};
-    if (flags.all_namespaces) header.insert(header.begin(), "NAMESPACE");
-    if (!flags.no_headers) columns.add(header);
-    for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
-    out(columns.text(terminal_width(), &widths));
-  } else {
+  std::vector<std::string> header = header_of(flags);
+  if (!flags.output.empty()) {
     for (const auto& event : events)
       if (!flags.output.print(event)) return 1;
+  } else if (!events.empty()) {
+    Columns columns;
+    if (!header.empty()) columns.add(std::exchange(header, {}));
+    for (const auto& event : events) columns.add(row_of(event, flags.all_namespaces));
+    out(columns.text(terminal_width(), &widths));
   }
-  if (flags.watch) TRY(watch_events(*session, flags, filter, path, revision, widths));
+  if (flags.watch) TRY(watch_events(*session, flags, filter, path, revision, std::move(header), widths));
   return 0;
 }
 
@@ -127,6 +152,7 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
 void add_events(Commands& commands) {
   auto flags = std::make_shared<EventFlags>();
   Command events = commands.add("events", "What happened, oldest first");
+  commands.ignore_words(events);
   events.add_option("--for", flags->about, "of this object: KIND/NAME");
   events.add_option("--types", flags->types, "Normal or Warning").delimiter(',');
   commands.add_output(events, flags->output);

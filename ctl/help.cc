@@ -193,6 +193,7 @@ void add_help(Commands& commands) {
   help.add_option("command", *path, "COMMAND, and a command below it");
   commands.on(help, [&commands, path] { return run_help(commands, *path); });
   Command options = commands.add("options", "The options that all commands take").hide();
+  commands.ignore_words(options);
   commands.on(options, [&commands]() -> Result<int> {
     out(options_text(commands.root(), terminal_width()));
     return 0;

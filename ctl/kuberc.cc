@@ -204,15 +204,17 @@ Result<int> run_kuberc_set(Commands& commands, const KubercFlags& flags) {
 void add_kuberc(Commands& commands) {
   Command kuberc = commands.add("kuberc", "Your own preferences: aliases, and defaults of flags, in ~/.kube/kuberc");
   if (!commands.asked_for(kuberc)) return;
-  commands.on(kuberc, [kuberc]() -> Result<int> { return out(help_of(kuberc, terminal_width())), 1; });
+  commands.on(kuberc, [kuberc]() -> Result<int> { return tell(help_of(kuberc, terminal_width())), 1; });
   auto view_flags = std::make_shared<KubercFlags>();
   Command view = commands.add("view", "Show the preferences", kuberc);
+  commands.ignore_words(view);
   commands.add_output(view, view_flags->output);
   view.add_option("--kuberc", commands.flags().kuberc, "the file with the preferences");
   commands.on(view, [&commands, view_flags] { return run_kuberc_view(commands, *view_flags); });
 
   auto flags = std::make_shared<KubercFlags>();
   Command set = commands.add("set", "Change the preferences", kuberc);
+  commands.ignore_words(set);
   set.add_option("--section", flags->section, "defaults, aliases or credentialplugin").required();
   set.add_option("--command", flags->command, "the command that gets defaults, or that the alias means: get, 'set env'");
   set.add_option("--name", flags->name, "the alias");

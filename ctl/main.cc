@@ -173,7 +173,8 @@ int run(int argc, char** argv) {
   bool names_none = !help && help.error().text() == kNoCommand && words_behind(root, own).empty();
   if (names_none) {  // as kubectl: what could have been named, and a failure
     Command group = command_of(root, own);
-    (void)print_help(group, true);
+    bool as_message = group.name() != "certificate" && group.name() != "rollout";
+    (void)print_help(group, as_message);
     return group.name() == "certificate" ? 0 : 1;
   }
   if (!help) {

@@ -4,6 +4,7 @@
 #include "ctl/top.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -11,8 +12,10 @@
 #include <tuple>
 
 #include "ctl/command.h"
+#include "ctl/discovery.h"
 #include "ctl/help.h"
 #include "ctl/print.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -219,17 +222,23 @@ std::string print_volume_usages(std::vector<VolumeUsage> usages, const VolumeTop
 
 namespace {
 
+constexpr std::chrono::minutes kMetricsDelay{2};  // a new pod has no measurements for so long
+
 struct TopFlags {
   std::string name, selector, field_selector, sort_by;
+  std::vector<std::string> more_names;
   bool no_headers = false, all_namespaces = false, containers = false, sum = false, show_capacity = false, protobuf = true;
   bool show_swap = false;
 };
 
-Result<void> check(const TopFlags& flags) {
+Result<void> check(const TopFlags& flags, const std::string& what) {
+  if (!flags.more_names.empty())
+    return Error(Code::bad_request, what + " [NAME | -l label]\nSee 'coraclectl top " + what + " -h' for help and examples");
   if (!flags.sort_by.empty() && flags.sort_by != "cpu" && flags.sort_by != "memory")
     return Error(Code::bad_request, "--sort-by accepts only cpu or memory");
-  if (!flags.name.empty() && !flags.selector.empty())
-    return Error(Code::bad_request, "only one of NAME or --selector can be provided");
+  if (!flags.name.empty() && (!flags.selector.empty() || !flags.field_selector.empty()))
+    return Error(Code::bad_request,
+                 std::string("only one of NAME or ") + (what == "pod" ? "" : "--") + "selector can be provided");
   return {};
 }
 
@@ -247,13 +256,48 @@ Result<json::value> read_all_or_one(Session& session, const TopFlags& flags, con
       {.path = flags.name.empty() ? session.path(info, ns) : session.path(info, ns, flags.name), .query = query_of(flags)});
 }
 
+// The same of measurements. Errors: not_found where the server has none at all.
+Result<json::value> read_metrics(Session& session, const TopFlags& flags, const Kind& kind, const std::string& ns) {
+  auto metrics = read_all_or_one(session, flags, kind, ns);
+  if (metrics || metrics.error().code() != Code::not_found) return metrics;
+  auto groups = discover_groups(session);
+  bool has_metrics =
+      !groups || std::any_of(groups->begin(), groups->end(), [&](const ApiGroup& one) { return one.name == kind.group; });
+  if (!has_metrics) return Error(Code::not_found, "Metrics API not available");
+  return metrics;
+}
+
+std::string age_text(int64_t seconds) {  // "26h3m4s", as Go writes a duration
+  std::string text;
+  if (seconds >= 3600) text += std::to_string(seconds / 3600) + "h";
+  if (seconds >= 60) text += std::to_string(seconds / 60 % 60) + "m";
+  return text + std::to_string(seconds % 60) + "s";
+}
+
+// Why no pod was measured; without an error there is none. Source: kubectl pkg/cmd/top/top_pod.go, verifyEmptyMetrics.
+Result<void> explain_no_metrics(Session& session, const TopFlags& flags, const std::string& ns) {
+  json::value pods = TRY(read_all_or_one(session, flags, kPod, ns));
+  const json::array& items = get_array(pods, "items");
+  for (const json::value& pod : items) {
+    auto created = parse_time(get_string(pod, "metadata.creationTimestamp"));
+    if (!created) continue;
+    auto age = std::chrono::duration_cast<std::chrono::seconds>(system_clock().now() - *created);
+    if (age <= kMetricsDelay) continue;
+    return Error(Code::unavailable, "Metrics not available for pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
+                                        std::string(get_string(pod, "metadata.name")) + ", age: " + age_text(age.count()));
+  }
+  if (items.empty()) return {};
+  return Error(Code::unavailable, "metrics not available yet");
+}
+
 Result<int> run_pods(Commands& commands, const TopFlags& flags) {
-  TRY(check(flags));
+  TRY(check(flags, "pod"));
   Session* session = TRY(commands.session());
   std::string ns = flags.all_namespaces && flags.name.empty() ? "" : session->ns();
-  json::value list = TRY(read_all_or_one(*session, flags, kPodMetrics, ns));
+  json::value list = TRY(read_metrics(*session, flags, kPodMetrics, ns));
   std::vector<Usage> usages = pod_usages(list);
   if (usages.empty()) {
+    TRY(explain_no_metrics(*session, flags, ns));
     std::fputs(ns.empty() ? "No resources found\n" : ("No resources found in " + ns + " namespace.\n").c_str(), stderr);
     return 0;
   }
@@ -263,9 +307,10 @@ Result<int> run_pods(Commands& commands, const TopFlags& flags) {
 }
 
 Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
-  TRY(check(flags));
+  TRY(check(flags, "node"));
   Session* session = TRY(commands.session());
-  json::value metrics = TRY(read_all_or_one(*session, flags, kNodeMetrics, ""));
+  json::value metrics = TRY(read_metrics(*session, flags, kNodeMetrics, ""));
+  if (flags.name.empty() && get_array(metrics, "items").empty()) return Error(Code::unavailable, "metrics not available yet");
   json::value nodes = TRY(read_all_or_one(*session, flags, kNode, ""));
   out(print_node_usages(metrics, nodes, {flags.show_capacity, !flags.no_headers, flags.sort_by, flags.show_swap}));
   return 0;
@@ -319,6 +364,7 @@ void add_top(Commands& commands) {
   Command pods = commands.add("pod", "What pods use", top);
   pods.alias("pods").alias("po");
   pods.add_option("name", pod_flags->name, "POD");
+  pods.add_option("more", pod_flags->more_names, "none").hide();
   add_shared(pods, *pod_flags);
   pods.add_option("--field-selector", pod_flags->field_selector, "field selector");
   pods.add_flag("-A,--all-namespaces", pod_flags->all_namespaces, "in all namespaces");
@@ -330,6 +376,7 @@ void add_top(Commands& commands) {
   Command nodes = commands.add("node", "What nodes use", top);
   nodes.alias("nodes").alias("no");
   nodes.add_option("name", node_flags->name, "NODE");
+  nodes.add_option("more", node_flags->more_names, "none").hide();
   add_shared(nodes, *node_flags);
   nodes.add_flag("--show-capacity", node_flags->show_capacity, "as a part of what nodes have, not of what pods may use");
   commands.on(nodes, [&commands, node_flags] { return run_nodes(commands, *node_flags); });
@@ -342,7 +389,7 @@ void add_top(Commands& commands) {
   volumes.add_option("--sort-by", volume_flags->sort_by, "used, available or capacity");
   volumes.add_flag("--no-headers", volume_flags->no_headers, "rows only");
   commands.on(volumes, [&commands, volume_flags] { return run_volumes(commands, *volume_flags); });
-  commands.on(top, [top]() -> Result<int> { return out(help_of(top, terminal_width())), 1; });
+  commands.on(top, [top]() -> Result<int> { return tell(help_of(top, terminal_width())), 1; });
 }
 
 }  // namespace coracle::ctl

@@ -79,6 +79,7 @@ struct FakeApi::State {
 };
 
 FakeApi::State::Answer FakeApi::State::read(const Data& data, const httplib::Request& request, const ApiPath& place) {
+  if (auto found = data.objects.find(request.path); found != data.objects.end() && place.resource.empty()) return found->second;
   if (request.path == "/api/v1") return parse_json(R"({"resources":[{"name":"pods"},{"name":"pods/eviction"}]})");
   if (data.forbidden.contains(place.resource))
     return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot read it").with({});

@@ -21,7 +21,7 @@ class FakeApi {
   ~FakeApi();
 
   using Objects = std::map<std::string, json::value>;          // by path: "/api/v1/namespaces/default/pods/web"
-  void put(const std::string& path, std::string_view object);  // JSON
+  void put(const std::string& path, std::string_view object);  // JSON; also what is no object: "/version"
   void reset(Objects objects);
   Objects objects() const;
 

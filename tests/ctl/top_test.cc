@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/clock.h"
+#include "tests/ctl/fake_api.h"
+
 namespace coracle::ctl {
 namespace {
 
@@ -62,6 +65,40 @@ TEST(Top, shows_how_full_volumes_are) {
   EXPECT_EQ(print_volume_usages(usages, {true, false, "capacity"}),
             "shop      big    10Ti     0       0       0%    <unknown>\n"
             "default   data   1024Mi   256Mi   768Mi   25%   3%\n");
+}
+
+// A script may wait until top succeeds.
+TEST(TopCommand, says_why_there_are_no_measurements) {
+  FakeApi api;
+  auto put_pod = [&](const std::string& name, const std::string& created) {
+    api.put("/api/v1/namespaces/default/pods/" + name,
+            R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":")" + name +
+                R"(","creationTimestamp":")" + created + R"("},"spec":{}})");
+  };
+  FakeApi::Outcome outcome = api.run({"top", "pods"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "No resources found in default namespace.\n");
+  put_pod("fresh", format_time(system_clock().now()));
+  outcome = api.run({"top", "pods"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "error: metrics not available yet\n");
+  put_pod("old", "2020-01-01T00:00:00Z");
+  outcome = api.run({"top", "pods"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(outcome.err.starts_with("error: Metrics not available for pod default/old, age: ")) << outcome.err;
+  EXPECT_EQ(api.run({"top", "nodes"}).err, "error: metrics not available yet\n");
+  EXPECT_EQ(api.run({"top", "pod", "old"}).err, "error: Metrics API not available\n") << "the server has no such group";
+}
+
+TEST(TopCommand, takes_one_name_or_a_selector) {
+  FakeApi api;
+  for (const std::string what : {"pod", "node"}) {
+    EXPECT_EQ(api.run({"top", what, "a", "b"}).err,
+              "error: " + what + " [NAME | -l label]\nSee 'coraclectl top " + what + " -h' for help and examples\n");
+    EXPECT_EQ(api.run({"top", what, "a", "-l", "x=y"}).err,
+              std::string("error: only one of NAME or ") + (what == "pod" ? "" : "--") + "selector can be provided\n");
+  }
+  EXPECT_EQ(api.run({"top", "pod", "a", "--field-selector=x=y"}).err, "error: only one of NAME or selector can be provided\n");
 }
 
 TEST(Top, one_pod_is_a_list_of_one) {

@@ -141,7 +141,7 @@ expect_match "options" '^  -n, --namespace=' c options
 expect "help: of an unknown topic" "Unknown help topic [\`nothing\`]" eval "c help nothing 2>&1 >/dev/null | head -n 1"
 expect_match "help: defaults are the program's" '--grace-period=-1 ' c delete --grace-period=5 --help
 expect "version --client -o json" "v1.36" eval "c version --client -o json | jq -r .clientVersion.gitVersion | cut -c1-5"
-expect "version: both" "3" eval "c version | grep -c Version:"
+expect "version: both" "4" eval "c version | grep -c Version:"
 expect_fail "version: another format" "--output must be 'yaml' or 'json'" c version -o x
 
 # ---- flags ----
