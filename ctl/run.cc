@@ -200,12 +200,13 @@ class Attached {
   bool removed_ = false;
 };
 
-Result<int> expose_made(Session& session, const RunFlags& flags) {
+Result<void> expose_made(Session& session, const RunFlags& flags) {
   json::value service = TRY(run_service_of(flags.pod));
   flags.recorder.record(service);
   json::value created = TRY(send_new(session, flags, std::move(service), schema::catalog().of(kService)));
   print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kService), "created", JsonOrder::given);
-  return 0;
+  if (flags.output == "yaml") out("---\n");  // as kubectl, which writes another one before the pod
+  return {};
 }
 
 Result<void> check_run_flags(const RunFlags& flags) {
@@ -216,16 +217,18 @@ Result<void> check_run_flags(const RunFlags& flags) {
     return std::find(all.begin(), all.end(), text) != all.end();
   };
   if (flags.words.empty()) return wrong("NAME is required for run");
+  auto patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
+  if (patience.count() <= 0) return wrong("--pod-running-timeout must be higher than zero");
   if (flags.pod.image.empty()) return Error(Code::bad_request, "--image is required");
   if (!is_image_reference(flags.pod.image))
     return Error(Code::bad_request, "Invalid image name " + coracle::quoted(flags.pod.image) + ": invalid reference format");
   if (flags.pod.tty && !flags.pod.use_stdin) return wrong("-i/--stdin is required for containers with -t/--tty=true");
   if (flags.expose && flags.pod.port.empty()) return wrong("--port must be set when exposing a service");
+  if (!is_one_of(flags.pod.restart, {"Always", "OnFailure", "Never"}))
+    return wrong("invalid restart policy: " + flags.pod.restart);
   if (flags.remove && !flags.attach) return wrong("--rm should only be used for attached containers");
   if (flags.attach && flags.dry_run != DryRun::none)
     return wrong("--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)");
-  if (!is_one_of(flags.pod.restart, {"Always", "OnFailure", "Never"}))
-    return wrong("invalid restart policy: " + flags.pod.restart);
   if (!is_one_of(flags.pod.pull_policy, {"", "Always", "IfNotPresent", "Never"}))
     return wrong("invalid image pull policy: " + flags.pod.pull_policy);
   TRY(check_cascade(flags.deletion.cascade));
@@ -245,6 +248,7 @@ Result<void> remove_service(Session& session, const RunFlags& flags) {
 Result<int> run_pod(Commands& commands, RunFlags& flags, bool attach_given) {
   if (!attach_given && flags.pod.use_stdin) flags.attach = true;
   if (flags.deletion.force && flags.deletion.grace_period < 0) flags.deletion.grace_period = 0;
+  if (flags.pod.restart.empty()) flags.pod.restart = "Always";  // of a variable that is not set
   TRY(check_run_flags(flags));
   flags.pod.name = flags.words.front();
   flags.pod.words.assign(flags.words.begin() + 1, flags.words.end());
@@ -258,11 +262,15 @@ Result<int> run_pod(Commands& commands, RunFlags& flags, bool attach_given) {
   flags.recorder.record(pod);
   Session* session = TRY(commands.session());
   json::value created = TRY(send_new(*session, flags, std::move(pod), schema::catalog().of(kPod)));
-  if (flags.expose) TRY(expose_made(*session, flags));
-  if (!flags.attach) print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kPod), "created", JsonOrder::given);
-  if (!flags.attach) return 0;
+  auto exposed = flags.expose ? expose_made(*session, flags) : Result<void>();  // the pod is there, whatever became of it
+  if (!flags.attach) {
+    print_outcome(flags.output, flags.dry_run, created, schema::catalog().of(kPod), "created", JsonOrder::given);
+    TRY(std::move(exposed));
+    return 0;
+  }
+  if (!exposed) print_failure(exposed.error());
   auto code = Attached(*session, flags, created).run();
-  if (flags.expose && flags.remove) TRY(remove_service(*session, flags));
+  if (flags.expose && exposed && flags.remove) TRY(remove_service(*session, flags));
   return code;
 }
 

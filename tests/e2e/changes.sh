@@ -564,7 +564,8 @@ run x --image=a $d --port=80 --env=B=c --env=A=b --labels=b=a,a=b --annotations=
 run x --image=a $d -- b c
 run x --image=a $d --command -- b c
 run x --image=a $d b c
-? run x --image=a --port=80 --expose $d  # kubectl separates the documents twice
+run x --image=a --port=80 --expose $d
+run x --image=a --port=80 --expose --restart= $d
 run x --image=a --port=80 --expose --dry-run=client
 run x --image=a $d --overrides='{"spec":{"hostNetwork":true}}'
 run x --image=a $d --overrides='{"spec":{"containers":[{"name":"x","tty":true}]}}' --override-type=strategic
