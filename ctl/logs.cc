@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // logs: prints the logs of a pod's containers, of the pods of a Deployment, ReplicaSet or Service, or of all pods that match a
 // selector.
+#include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "ctl/command.h"
 #include "ctl/pods.h"
 #include "ctl/wait.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 
@@ -17,9 +19,11 @@ namespace {
 struct LogFlags {
   std::vector<std::string> args;
   std::string container, selector, since = "0s", since_time, running_timeout = "20s";
+  std::chrono::milliseconds patience{};  // running_timeout
   int64_t tail = -1, limit_bytes = 0, max_requests = 5;
   bool follow = false, previous = false, timestamps = false, all_containers = false, prefix = false, ignore_errors = false;
   bool all_pods = false, skip_backend_tls = false;
+  std::optional<int64_t> since_seconds;  // of `since`
   Flag tail_flag, container_flag;
 };
 
@@ -38,29 +42,61 @@ Request log_request(Session& session, const LogFlags& flags, const Stream& strea
   if (flags.tail >= 0) add("tailLines", std::to_string(flags.tail));
   if (flags.limit_bytes > 0) add("limitBytes", std::to_string(flags.limit_bytes));
   if (!flags.since_time.empty()) add("sinceTime", flags.since_time);
+  if (flags.since_seconds) add("sinceSeconds", std::to_string(*flags.since_seconds));
   if (flags.skip_backend_tls) add("insecureSkipTLSVerifyBackend", "true");
   return request;
 }
 
+std::mutex& whole_lines() {  // several streams share the terminal; each writes whole lines
+  static std::mutex lock;
+  return lock;
+}
+
 Result<void> copy(Session& session, const Request& request, const std::string& prefix) {
-  static std::mutex whole_lines;  // several streams share the terminal; each writes whole lines
   std::string partial;
   TRY(session.stream(request, [&](std::string_view bytes) {
     if (prefix.empty()) {
-      std::lock_guard lock(whole_lines);
+      std::lock_guard lock(whole_lines());
       out(bytes);
       return true;
     }
     partial += bytes;
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
-      std::lock_guard lock(whole_lines);
+      std::lock_guard lock(whole_lines());
       out(prefix + partial.substr(0, end + 1));
     }
     return true;
   }));
   if (partial.empty()) return {};
-  std::lock_guard lock(whole_lines);
+  std::lock_guard lock(whole_lines());
   out(prefix + partial + "\n");
+  return {};
+}
+
+constexpr std::chrono::seconds kLogRetry{1};
+
+// With --follow, a log that the server does not have yet is awaited: that of a container that has not begun. Each refusal is
+// told.
+Result<void> follow(Session& session, const LogFlags& flags, const Request& request, const std::string& prefix) {
+  const auto deadline = std::chrono::steady_clock::now() + flags.patience;
+  for (;;) {
+    auto copied = copy(session, request, prefix);
+    bool may_come = !copied && copied.error().details() && !flags.ignore_errors;
+    if (!may_come) return copied;
+    tell(copied.error().text() + "\n");
+    std::this_thread::sleep_until(std::min(deadline, std::chrono::steady_clock::now() + kLogRetry));
+    if (std::chrono::steady_clock::now() >= deadline) return Error(Code::timeout, "context deadline exceeded");
+  }
+}
+
+// A failure of one of several logs is part of what is shown, with --ignore-errors.
+Result<void> show_log(Session& session, const LogFlags& flags, const Stream& stream) {
+  std::string prefix = flags.prefix ? "[pod/" + stream.pod + "/" + stream.container + "] " : std::string();
+  Request request = log_request(session, flags, stream);
+  auto shown = flags.follow ? follow(session, flags, request, prefix) : copy(session, request, prefix);
+  if (shown || !flags.ignore_errors) return shown;
+  std::lock_guard lock(whole_lines());
+  out("error: " + shown.error().text() + "\n");
   return {};
 }
 
@@ -73,8 +109,11 @@ std::vector<std::string> containers_of(const json::value& pod) {
 
 // "--all-containers" with a container, and what else kubectl refuses.
 Result<void> check_log_flags(const LogFlags& flags) {
-  if (!flags.args.empty() && !flags.selector.empty())
-    return Error(Code::bad_request, "only a selector (-l) or a POD name is allowed");
+  if (flags.args.size() == 1 && !flags.selector.empty())
+    return Error(Code::bad_request,
+                 "only a selector (-l) or a POD name is allowed\nSee 'coraclectl logs -h' for help and examples");
+  if (flags.args.size() == 2 && !flags.selector.empty())
+    return Error(Code::bad_request, "selectors and the all flag cannot be used when passing resource/name arguments");
   if (flags.args.size() > 2 || (flags.args.empty() && flags.selector.empty()))
     return Error(Code::bad_request,
                  "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
@@ -111,9 +150,9 @@ Result<std::vector<json::value>> pods_of(Session& session, const std::vector<std
 }
 
 // The pods of the object that the line names: one of them, or all.
-Result<std::vector<json::value>> named_pods(Session& session, const LogFlags& flags, std::chrono::milliseconds patience) {
+Result<std::vector<json::value>> named_pods(Session& session, const LogFlags& flags) {
   if (flags.all_pods) return pods_of(session, flags.args);
-  json::value pod = TRY(one_pod(session, flags.args, true, patience));
+  json::value pod = TRY(one_pod(session, flags.args, true, flags.patience));
   return std::vector{std::move(pod)};
 }
 
@@ -121,12 +160,12 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   TRY(check_log_flags(flags));
   // The second word is a container behind whatever word: "logs job x" means the pod "job".
   if (flags.args.size() == 2) flags.container = flags.args[1], flags.args.resize(1);
-  auto running_timeout = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
-  if (running_timeout.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
+  flags.patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
+  if (flags.patience.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
   if (flags.all_pods) flags.prefix = true;
   Session* session = TRY(commands.session());
   auto span = TRY(parse_timeout(flags.since).wrap("--since"));
-  if (span.count() > 0) flags.since_time = format_time(system_clock().now() - span);  // 0: no limit
+  if (span.count() > 0) flags.since_seconds = (span.count() + 500) / 1000;  // as Go rounds; 0: no limit
   std::vector<json::value> pods;
   if (!flags.selector.empty()) {
     pods = TRY(pods_by_selector(*session, session->ns(), flags.selector));
@@ -136,7 +175,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     }
     if (flags.tail < 0 && flags.tail_flag.count() == 0) flags.tail = 10;
   } else {
-    auto named = named_pods(*session, flags, running_timeout);
+    auto named = named_pods(*session, flags);
     if (!named && named.error().details() && named.error().code() == Code::not_found)  // said here as kubectl says it
       return Error(Code::not_found,
                    "error from server (NotFound): " + named.error().text() + " in namespace " + coracle::quoted(session->ns()));
@@ -152,14 +191,8 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
       streams.push_back({name, std::string(get_string(*container, "name"))});
     }
   }
-  auto prefix_of = [&](const Stream& stream) {
-    return flags.prefix ? "[pod/" + stream.pod + "/" + stream.container + "] " : std::string();
-  };
   if (!flags.follow || streams.size() <= 1) {
-    for (const auto& stream : streams) {
-      auto copied = copy(*session, log_request(*session, flags, stream), prefix_of(stream));
-      if (!copied && !flags.ignore_errors) return copied.take_error();
-    }
+    for (const auto& stream : streams) TRY(show_log(*session, flags, stream));
     return 0;
   }
   if (int64_t(streams.size()) > flags.max_requests)
@@ -170,11 +203,9 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < streams.size(); ++i)
-      threads.push_back(start_thread(
-          "logs", [&, i] { results[i] = copy(*session, log_request(*session, flags, streams[i]), prefix_of(streams[i])); }));
+      threads.push_back(start_thread("logs", [&, i] { results[i] = show_log(*session, flags, streams[i]); }));
   }
-  for (auto& result : results)
-    if (!result && !flags.ignore_errors) return result.take_error();
+  for (auto& result : results) TRY(std::move(result));
   return 0;
 }
 

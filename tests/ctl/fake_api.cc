@@ -60,6 +60,11 @@ struct FakeApi::State {
     std::string warning;
     std::set<std::string> forbidden;
     std::optional<Error> refusal;  // of writes
+    struct LogRefusal {
+      int times;
+      Error error;
+    };
+    std::map<std::string, LogRefusal> log_refusals;  // by container
     int revision = 1000;
   };
   Guarded<Data> data;
@@ -72,17 +77,20 @@ struct FakeApi::State {
   static Error not_there(const ApiPath& place) {
     return Error(Code::not_found, place.resource + " " + coracle::quoted(place.name) + " not found").with({.name = place.name});
   }
-  static Answer read(const Data& data, const httplib::Request& request, const ApiPath& place);
+  static Answer read(Data& data, const httplib::Request& request, const ApiPath& place);
   static Answer write(Data& data, const Sent& sent, const ApiPath& place);
   static Answer patch(json::value object, const Sent& sent);
   void handle(const httplib::Request& request, httplib::Response& response);
 };
 
-FakeApi::State::Answer FakeApi::State::read(const Data& data, const httplib::Request& request, const ApiPath& place) {
+FakeApi::State::Answer FakeApi::State::read(Data& data, const httplib::Request& request, const ApiPath& place) {
   if (auto found = data.objects.find(request.path); found != data.objects.end() && place.resource.empty()) return found->second;
   if (request.path == "/api/v1") return parse_json(R"({"resources":[{"name":"pods"},{"name":"pods/eviction"}]})");
   if (data.forbidden.contains(place.resource))
     return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot read it").with({});
+  if (auto refused = data.log_refusals.find(request.get_param_value("container"));
+      place.subresource == "log" && refused != data.log_refusals.end() && refused->second.times-- > 0)
+    return refused->second.error;
   if (place.subresource == "log") return json::value(place.name + " " + request.get_param_value("container"));
   if (!place.name.empty()) {
     auto found = data.objects.find(request.path);
@@ -230,6 +238,12 @@ void FakeApi::forbid(const std::string& resource) {
 
 void FakeApi::refuse_writes(Error error) {
   state_->data.with([&](State::Data& data) { data.refusal = std::move(error); });
+}
+
+void FakeApi::refuse_logs(const std::string& container, int times, Error error) {
+  state_->data.with([&](State::Data& data) {
+    data.log_refusals.insert_or_assign(container, State::Data::LogRefusal{times, std::move(error)});
+  });
 }
 
 std::string FakeApi::url() const { return "http://127.0.0.1:" + std::to_string(state_->port); }

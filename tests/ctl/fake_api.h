@@ -35,7 +35,9 @@ class FakeApi {
   void warn(std::string text);               // added to every later response
   void forbid(const std::string& resource);  // refuses to read any: "pods"
   void refuse_writes(Error error);           // answers each later one with it
-  std::string url() const;                   // "http://127.0.0.1:PORT"
+  // Answers so many requests for the log of a container with an error, whose pod it is.
+  void refuse_logs(const std::string& container, int times, Error error);
+  std::string url() const;  // "http://127.0.0.1:PORT"
 
   struct Outcome {
     int code;

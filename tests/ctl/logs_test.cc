@@ -84,6 +84,45 @@ TEST_F(LogsTest, a_container_that_one_pod_lacks_is_refused_before_anything_is_sh
   expect_refused({"deployment/web", "--all-pods", "-c", "look"}, text);
 }
 
+TEST_F(LogsTest, a_selector_and_names_exclude_each_other) {
+  const std::string help = "\nSee 'coraclectl logs -h' for help and examples";
+  expect_refused({"web", "-l", "app=web"}, "error: only a selector (-l) or a POD name is allowed" + help);
+  expect_refused({"web", "main", "-l", "app=web"},
+                 "error: selectors and the all flag cannot be used when passing resource/name arguments");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"web", "main", "x", "-l", "app=web"}})
+    expect_refused(words,
+                   "error: expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required "
+                   "argument for the logs command" +
+                       help);
+}
+
+TEST_F(LogsTest, an_ignored_error_is_shown_among_the_logs) {
+  const Error gone = Error(Code::bad_request, "the log of \"main\" is gone").with({});
+  api_.refuse_logs("main", 100, gone);
+  expect_refused({"web", "-c", "main"}, "Error from server (BadRequest): the log of \"main\" is gone");
+  for (const char* flag : {"--follow=false", "--follow"}) {
+    FakeApi::Outcome outcome = logs({"web", "-c", "main", "--ignore-errors", flag});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "error: the log of \"main\" is gone\n");
+    EXPECT_EQ(outcome.err, "");
+  }
+  EXPECT_EQ(logs({"stale", "--all-containers", "--ignore-errors"}).out, "error: the log of \"main\" is gone\n\"stale side\"");
+}
+
+// A script that has just made a pod may follow its log.
+TEST_F(LogsTest, a_log_that_is_followed_is_awaited) {
+  const Error waiting = Error(Code::bad_request, "container \"main\" is waiting to start").with({});
+  api_.refuse_logs("main", 1, waiting);
+  FakeApi::Outcome outcome = logs({"web", "-c", "main", "-f"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "\"web main\"");
+  EXPECT_EQ(outcome.err, "container \"main\" is waiting to start\n");
+  api_.refuse_logs("main", 100, waiting);
+  outcome = logs({"web", "-c", "main", "-f", "--pod-running-timeout=20ms"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "container \"main\" is waiting to start\nerror: context deadline exceeded\n");
+}
+
 TEST_F(LogsTest, all_containers_are_not_one) {
   const std::string text = "error: --all-containers=true should not be specified with container name side";
   expect_refused({"web", "side", "--all-containers"}, text);
