@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
 // as they change.
+#include <algorithm>
+
 #include "ctl/command.h"
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
@@ -25,6 +27,7 @@ struct GetFlags {
   bool all_namespaces = false, watch = false, watch_only = false, no_headers = false, show_labels = false;
   bool ignore_not_found = false, show_kind = false, output_watch_events = false;
   bool server_print = true;
+  bool watches() const { return watch || watch_only; }
   int64_t chunk_size = kChunkSize;
   std::string subresource;
 
@@ -107,6 +110,11 @@ bool print_objects(const GetFlags& flags, std::vector<json::value> objects, bool
       json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}});
 }
 
+// One of the objects that are watched.
+bool print_watched(const GetFlags& flags, std::string_view type, json::value object) {
+  return flags.output_watch_events ? flags.output.print_event(type, std::move(object)) : flags.output.print(std::move(object));
+}
+
 // Reads `kind`'s changes after `revision` and prints them until the connection ends.
 Result<void> watch_selection(Session& session, const GetFlags& flags, const Selection& selection, std::string revision,
                              std::vector<size_t> widths = {}) {
@@ -135,14 +143,13 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
       if (!get_array(object, "columnDefinitions").empty()) columns = *find(object, "columnDefinitions");
       else object.as_object()["columnDefinitions"] = columns;
       TableOptions options = table_options(flags, selection, false);
-      options.headers = options.headers && widths.empty() && !flags.output_watch_events;  // before the first row ever
+      options.headers = options.headers && widths.empty();  // before the first row ever
       options.widths = &widths;
-      std::string rows = print_table(object, options);
-      if (flags.output_watch_events) rows.insert(0, type + std::string(type.size() < 11 ? 11 - type.size() : 1, ' '));
-      out(rows);
+      if (flags.output_watch_events) options.event = type;
+      out(print_table(object, options));
       return true;
     }
-    return print_objects(flags, {object}, true);
+    return print_watched(flags, type, std::move(object));
   };
   TRY(session.stream(request, [&](std::string_view bytes) {
     partial += bytes;
@@ -166,12 +173,11 @@ void note_missing(const GetFlags& flags, Error error, std::vector<Error>& failur
 Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& flags, std::vector<Error>& failures) {
   std::vector<Selection> selections;
   auto add = [&](const schema::KindInfo* kind, const std::string& ns, const std::string& name) {
-    for (auto& selection : selections)
-      if (selection.kind == kind && selection.ns == ns) {
-        if (!name.empty()) selection.names.push_back(name);
-        return;
-      }
-    selections.push_back({kind, ns, {}});
+    auto is_all = [&](const Selection& one) { return one.kind == kind && one.ns == ns && one.names.empty(); };
+    if (std::any_of(selections.begin(), selections.end(), is_all)) return;
+    // Names keep their order, whatever kinds stand between them.
+    bool goes_on = !name.empty() && !selections.empty() && selections.back().kind == kind && selections.back().ns == ns;
+    if (!goes_on) selections.push_back({kind, ns, {}});
     if (!name.empty()) selections.back().names.push_back(name);
   };
   std::vector<Named> named = TRY(named_by(flags.selection(), flags.args, &failures));
@@ -218,10 +224,12 @@ json::value own_table(Session& session, const GetFlags& flags, const Selection& 
     if (one) add(*one);
     else note_missing(flags, one.take_error(), failures);
   }
-  auto column = [](const char* name) { return json::object{{"name", name}, {"type", "string"}, {"priority", 0}}; };
+  auto column = [](const char* name, const char* format = "") {
+    return json::object{{"name", name}, {"type", "string"}, {"format", format}, {"priority", 0}};
+  };
   return json::object{{"kind", "Table"},
                       {"metadata", {{"resourceVersion", revision}}},
-                      {"columnDefinitions", json::array{column("Name"), column("Age")}},
+                      {"columnDefinitions", json::array{column("Name", "name"), column("Age")}},
                       {"rows", std::move(rows)}};
 }
 
@@ -246,26 +254,62 @@ json::value selection_table(Session& session, const GetFlags& flags, const Selec
   return table;
 }
 
+struct ShownTable {
+  const Selection* selection;
+  json::value table;  // null where there is nothing
+};
+
+// What is found of each selection. Objects of a kind that stand together are one table, whatever namespaces they are in.
+Result<std::vector<ShownTable>> found_tables(Session& session, const GetFlags& flags, const std::vector<Selection>& selections,
+                                             std::vector<Error>& failures) {
+  std::vector<ShownTable> tables;
+  for (const auto& selection : selections) {
+    json::value table = selection_table(session, flags, selection, failures);
+    bool joins =
+        !table.is_null() && !tables.empty() && !tables.back().table.is_null() && tables.back().selection->kind == selection.kind;
+    if (!joins) tables.push_back({&selection, std::move(table)});
+    else
+      for (const auto& row : get_array(table, "rows")) make(tables.back().table, "rows").as_array().push_back(row);
+  }
+  if (!flags.sort_by.empty())
+    for (auto& shown : tables)
+      if (!get_array(shown.table, "rows").empty()) TRY(sort_by(make(shown.table, "rows").as_array(), "object", flags.sort_by));
+  return tables;
+}
+
+// More than one kind is shown: then each name has its kind before it.
+bool are_several_kinds(const std::vector<ShownTable>& tables) {
+  const schema::KindInfo* first = nullptr;
+  for (const auto& [selection, table] : tables) {
+    bool is_there = !table.is_null() && (selection->names.empty() || !get_array(table, "rows").empty());
+    if (!is_there) continue;
+    if (first && first != selection->kind) return true;
+    first = selection->kind;
+  }
+  return false;
+}
+
 Result<int> run_table(Session& session, const GetFlags& flags, const std::vector<Selection>& selections,
                       std::vector<Error> failures) {
   bool printed = false;
-  for (const auto& selection : selections) {
+  std::vector<ShownTable> tables = TRY(found_tables(session, flags, selections, failures));
+  bool several = are_several_kinds(tables);
+  for (const auto& [selection, table] : tables) {
     std::vector<size_t> widths;  // of this table, for its changes
-    json::value table = selection_table(session, flags, selection, failures);
-    if (!flags.sort_by.empty() && !get_array(table, "rows").empty())
-      TRY(sort_by(make(table, "rows").as_array(), "object", flags.sort_by));
     if (!get_array(table, "rows").empty() && !flags.watch_only) {
-      if (printed) out("\n");
-      TableOptions options = table_options(flags, selection, selections.size() > 1);
+      if (printed && !flags.no_headers) out("\n");
+      TableOptions options = table_options(flags, *selection, several);
       options.widths = &widths;
+      if (flags.output_watch_events) options.event = "ADDED";
       out(print_table(table, options));
       printed = true;
     }
-    if ((flags.watch || flags.watch_only) && !table.is_null())
-      TRY(watch_selection(session, flags, selection, std::string(get_string(table, "metadata.resourceVersion")), widths));
+    if (flags.watches() && !table.is_null())
+      TRY(watch_selection(session, flags, *selection, std::string(get_string(table, "metadata.resourceVersion")), widths));
   }
-  if (!printed && failures.empty() && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {
-    bool namespaced = (selections.empty() || selections.front().kind->kind.namespaced) && !flags.all_namespaces;
+  if (!printed && failures.empty() && !flags.watches() && !flags.ignore_not_found) {
+    bool namespaced = !flags.all_namespaces && std::all_of(selections.begin(), selections.end(),
+                                                           [](const Selection& one) { return one.kind->kind.namespaced; });
     tell(namespaced ? "No resources found in " + session.ns() + " namespace.\n" : "No resources found\n");
   }
   print_failures(failures);
@@ -306,8 +350,11 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
     objects.assign(values.begin(), values.end());
   }
   bool nothing = objects.empty() && (single || flags.ignore_not_found || !failures.empty());  // else: an empty List
-  if (!flags.watch_only && !nothing) print_objects(flags, std::move(objects), single);
-  if ((flags.watch || flags.watch_only) && failures.empty() && !selections.empty())
+  if (!flags.watches() && !nothing) print_objects(flags, std::move(objects), single);
+  if (flags.watch && !flags.watch_only)  // each by itself, as those that come
+    for (auto& object : objects)
+      if (!print_watched(flags, "ADDED", std::move(object))) break;
+  if (flags.watches() && failures.empty() && !selections.empty())
     TRY(watch_selection(session, flags, selections.front(), revision));
   print_failures(failures);
   return failures.empty() ? 0 : 1;
@@ -319,7 +366,7 @@ Result<void> check_flags(const GetFlags& flags) {
     return Error(Code::bad_request, "--show-labels option cannot be used with " + output + " printer");
   if (!flags.label_columns.empty() && output.starts_with("custom-columns"))
     return Error(Code::bad_request, "--label-columns option cannot be used with " + output + " printer");
-  if (flags.output_watch_events && !flags.watch && !flags.watch_only)
+  if (flags.output_watch_events && !flags.watches())
     return Error(Code::bad_request, "--output-watch-events option can only be used with --watch or --watch-only");
   if (!flags.sort_by.empty()) TRY(SortPath::parse(flags.sort_by, flags.output.is_table()));
   return {};
@@ -328,13 +375,17 @@ Result<void> check_flags(const GetFlags& flags) {
 Result<int> run_get(Commands& commands, GetFlags flags) {
   if (!flags.raw.empty()) {
     if (!flags.args.empty()) return Error(Code::bad_request, "arguments may not be passed when --raw is specified");
-    bool others = flags.watch || flags.watch_only || !flags.selector.empty() || !flags.output.empty();
+    bool others = flags.watches() || !flags.selector.empty();
+    if (!others && !flags.output.empty()) return Error(Code::bad_request, "--raw and --output are mutually exclusive");
     return run_raw(commands, {.method = "GET", .path = flags.raw, .other_flags = others});
   }
   TRY(check_flags(flags));
+  if (flags.watch && !flags.sort_by.empty())
+    tell("warning: --watch requested, --sort-by will be ignored for watch events received\n");
+  else if (flags.watch_only && !flags.sort_by.empty()) tell("warning: --watch-only requested, --sort-by will be ignored\n");
   flags.output.set_headers(!flags.no_headers);
   Session* session = TRY(commands.session());
-  if (flags.args.empty() && flags.files.empty()) {
+  if (flags.args.empty() && flags.files.empty() && !flags.watches()) {
     tell(
         "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list of supported "
         "resources.\n\n");
@@ -349,9 +400,9 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
     for (const auto& selection : selections)
       if (selection.names.empty())
         return Error(Code::bad_request, "subresource cannot be used when bulk resources are specified");
-  if (selections.size() + failures.size() > 1 && (flags.watch || flags.watch_only))
+  if (selections.size() + failures.size() > 1 && flags.watches())
     return Error(Code::bad_request, "you may only specify a single resource type to watch");
-  if (!selections.empty() && selections.front().names.size() > 1 && (flags.watch || flags.watch_only))
+  if (!selections.empty() && selections.front().names.size() > 1 && flags.watches())
     return Error(Code::bad_request, "watch is only supported on individual resources and resource collections - " +
                                         std::to_string(selections.front().names.size()) + " resources were found");
   if (selections.empty() && !failures.empty()) {

@@ -259,6 +259,14 @@ bool Output::print(json::value object, JsonOrder order) const {
   return text.has_value();
 }
 
+bool Output::print_event(std::string_view type, json::value object) const {
+  OutputFormat format = this->format();
+  if (format == OutputFormat::name) return print(std::move(object));
+  if (format != OutputFormat::json) return print(json::object{{"object", std::move(object)}, {"type", type}});
+  out("{\"type\":" + go_json(json::value(type)) + ",\"object\":" + go_json(object) + "}\n");
+  return true;
+}
+
 std::string object_names(const json::value& object) {
   std::string_view kind = get_string(object, "kind"), version = get_string(object, "apiVersion");
   const json::value* items = object.is_object() ? object.get_object().if_contains("items") : nullptr;

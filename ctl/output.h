@@ -60,7 +60,9 @@ class Output {
   // Prints an object or a list: its items are columns and names, in other formats it is one document. Members are sorted in JSON
   // and KYAML, unless their order is `given`. False if a template failed; take_failures() has why.
   bool print(json::value object, JsonOrder order = JsonOrder::sorted) const;
-  // The same, as a text; nothing if a template failed.
+  // The same for what happened to an object ("ADDED"): both are members of what is printed, but for names. JSON is one line.
+  bool print_event(std::string_view type, json::value object) const;
+  // As print(), as a text; nothing if a template failed.
   std::optional<std::string> rendered(json::value object, JsonOrder order = JsonOrder::sorted) const;
   void set_headers(bool wanted) const;  // of custom columns; they stand before the first object only
   std::vector<Error> take_failures() const;

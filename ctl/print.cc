@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kGap = 3;        // spaces between columns
 constexpr size_t kNarrowest = 3;  // a column, without its gap: kubectl's tabwriter has six together
 constexpr size_t kTabGap = 2;     // the same for align_tabs
+constexpr size_t kEventWidth = std::string_view("MODIFIED").size();
 
 size_t width_of(std::string_view text) {  // counts code points; good enough for a terminal
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
@@ -63,6 +64,11 @@ std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   return out;
+}
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
 }
 
 std::string first_line(std::string_view text) {
@@ -160,6 +166,7 @@ std::string print_table(const json::value& table, const TableOptions& options) {
   Columns columns;
   if (options.headers) {
     std::vector<std::string> header;
+    if (!options.event.empty()) header.push_back("EVENT");
     if (options.namespace_column) header.push_back("NAMESPACE");
     for (size_t i : shown) header.push_back(upper(get_string(definitions[i], "name")));
     for (const auto& label : options.label_columns) header.push_back(upper(label.substr(label.rfind('/') + 1)));
@@ -169,6 +176,7 @@ std::string print_table(const json::value& table, const TableOptions& options) {
   for (const auto& row : get_array(table, "rows")) {
     const json::array& cells = get_array(row, "cells");
     std::vector<std::string> line;
+    if (!options.event.empty()) line.push_back(padded(options.event, kEventWidth));
     if (options.namespace_column) line.push_back(std::string(get_string(row, "object.metadata.namespace")));
     for (size_t i : shown) {
       std::string text = i < cells.size() ? cell_text(cells[i]) : "<none>";

@@ -32,6 +32,7 @@ class Columns {
 struct TableOptions {
   bool wide = false, headers = true, namespace_column = false, show_labels = false;
   std::vector<std::string> label_columns;  // -L
+  std::string event;                       // what happened to the objects, "ADDED": a column of its own; "": none
   std::string name_prefix;                 // "pod/" if several kinds are shown
   size_t fit = 0;                          // see Columns::text
   std::vector<size_t>* widths = nullptr;
