@@ -2,7 +2,7 @@
 // DefaultIngressClass: sets the default class, if there is one, in an Ingress without a class. Source: Kubernetes
 // plugin/pkg/admission/network/defaultingressclass.
 #include "daemon/admission/plugin.h"
-#include "store/object/default_object.h"
+#include "store/kinds/meta/default_object.h"
 #include "store/schema/views.h"
 
 namespace coracle::admission {

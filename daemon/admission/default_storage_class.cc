@@ -2,7 +2,7 @@
 // DefaultStorageClass: sets the default class, if there is one, in a claim without a class. The class "" means none. Source:
 // Kubernetes plugin/pkg/admission/storage/storageclass/setdefault.
 #include "daemon/admission/plugin.h"
-#include "store/object/default_object.h"
+#include "store/kinds/meta/default_object.h"
 #include "store/schema/views.h"
 
 namespace coracle::admission {

@@ -302,9 +302,9 @@ class Warnings : public Plugin {
   // Before the fields are set that annotations of a pod stand for.
   Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kPod) || !request.warnings) return {};
-    const json::value& pod = *request.object;
-    visit_containers(view::Pod(pod).spec(), [&](view::Container container, std::string_view, size_t) {
-      if (!app_armor_by_annotation(pod, container.raw())) return;
+    view::Pod pod(*request.object);
+    visit_containers(pod.spec(), [&](view::Container container, std::string_view, size_t) {
+      if (!app_armor_by_annotation(pod, container)) return;
       std::string key = std::string(kAppArmorAnnotation).append(container.name());
       request.warn(keyed("metadata.annotations", key) + ": " + std::string(kAppArmor));
     });

@@ -11,7 +11,7 @@
 #include "daemon/controller/shared/common.h"
 #include "daemon/volume/backing.h"
 #include "runtime/base/text.h"
-#include "store/object/default_object.h"
+#include "store/kinds/meta/default_object.h"
 #include "store/schema/views.h"
 
 namespace coracle::controller {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/json.h"
+#include "store/schema/views.h"
 
 namespace coracle {
 
@@ -24,15 +24,15 @@ inline json::value app_armor_field_of(std::string_view annotation) {
 
 // What an annotation of `pod` says about `container`, if it has no field of its own: null for an annotation without meaning;
 // nullopt if there is none, or if it says the same as the pod's field.
-inline std::optional<json::value> app_armor_by_annotation(const json::value& pod, const json::value& container) {
-  std::string key = std::string(kAppArmorAnnotation) + std::string(get_string(container, "name"));
-  const json::value* annotation = get_object(pod, "metadata.annotations").if_contains(key);
-  bool counts = annotation && annotation->is_string() && !find(container, "securityContext.appArmorProfile") &&
-                get_string(pod, "spec.os.name") != "windows";
+inline std::optional<json::value> app_armor_by_annotation(view::Pod pod, view::Container container) {
+  std::string key = std::string(kAppArmorAnnotation).append(container.name());
+  const json::value* annotation = pod.metadata().annotations().if_contains(key);
+  bool counts = annotation && annotation->is_string() && !container.security_context().has_app_armor_profile() &&
+                pod.spec().os().name() != "windows";
   if (!counts) return std::nullopt;
   json::value field = app_armor_field_of(annotation->get_string());
-  const json::value* of_pod = find(pod, "spec.securityContext.appArmorProfile");
-  if (of_pod && *of_pod == field) return std::nullopt;
+  view::AppArmorProfile of_pod = pod.spec().security_context().app_armor_profile();
+  if (of_pod && of_pod.raw() == field) return std::nullopt;
   return field;
 }
 

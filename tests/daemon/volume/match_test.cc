@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/volume/backing.h"
-#include "store/object/default_object.h"
+#include "store/kinds/meta/default_object.h"
 
 namespace coracle::volume {
 namespace {

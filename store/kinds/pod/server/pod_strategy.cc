@@ -53,7 +53,7 @@ void name_app_armor_profiles(json::value& pod) {
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
     if (get_array(pod, list).empty()) continue;
     for (json::value& container : make(pod, list).get_array()) {
-      std::optional<json::value> field = app_armor_by_annotation(pod, container);
+      std::optional<json::value> field = app_armor_by_annotation(view::Pod(pod), view::Container(container));
       if (field && !field->is_null()) make(container, "securityContext.appArmorProfile") = *std::move(field);
     }
   }

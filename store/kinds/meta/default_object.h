@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/object/object.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle {
 
@@ -21,7 +21,7 @@ inline ObjectPtr default_object(const std::vector<ObjectPtr>& objects, std::span
   ObjectPtr found;
   for (const ObjectPtr& one : objects) {
     bool marked = std::ranges::any_of(annotations, [&](std::string_view name) { return one->annotation(name) == "true"; });
-    auto made = [](const Object& object) { return get_string(object.json(), "metadata.creationTimestamp"); };
+    auto made = [](const Object& object) { return metadata_of(object).creation_timestamp(); };
     if (marked && (!found || made(*one) > made(*found))) found = one;
   }
   return found;
