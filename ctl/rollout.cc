@@ -14,7 +14,9 @@
 #include "ctl/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -31,28 +33,34 @@ constexpr std::string_view kStays[] = {kLastApplied,
                                        "deprecated.deployment.rollback.to"};
 
 std::string annotation(const json::value& object, std::string_view name) {
-  const json::value* value = find_keys(object, {"metadata", "annotations", name});
+  const json::value* value = metadata_of(object).annotations().if_contains(name);
   return value && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+// Deployments, StatefulSets, DaemonSets and ReplicaSets have selector and template at the same place.
+view::LabelSelector selector_of(const json::value& object) { return view::Deployment(object).spec().selector(); }
+view::PodTemplateSpec pod_template_of(const json::value& object) { return view::Deployment(object).spec().template_(); }
+
 std::string count(int64_t number) { return std::to_string(number); }
 
-bool was_observed(const json::value& object) {
-  return get_int(object, "metadata.generation") <= get_int(object, "status.observedGeneration");
+template <typename Workload>
+bool was_observed(Workload object) {
+  return object.metadata().generation() <= object.status().observed_generation();
 }
 
-Result<Progress> deployment_progress(const json::value& object, int64_t revision) {
-  std::string name = coracle::quoted(get_string(object, "metadata.name"));
-  int64_t running = parse_number<int64_t>(annotation(object, kRevision)).value_or(0);
+Result<Progress> deployment_progress(view::Deployment deployment, int64_t revision) {
+  std::string name = coracle::quoted(deployment.metadata().name());
+  int64_t running = parse_number<int64_t>(annotation(deployment.raw(), kRevision)).value_or(0);
   if (revision > 0 && revision != running)
     return Error(Code::conflict,
                  "desired revision (" + count(revision) + ") is different from the running revision (" + count(running) + ")");
-  if (!was_observed(object)) return Progress{"Waiting for deployment spec update to be observed...\n"};
-  for (const auto& condition : get_array(object, "status.conditions"))
-    if (get_string(condition, "type") == "Progressing" && get_string(condition, "reason") == "ProgressDeadlineExceeded")
+  if (!was_observed(deployment)) return Progress{"Waiting for deployment spec update to be observed...\n"};
+  view::DeploymentStatus status = deployment.status();
+  for (view::DeploymentCondition condition : status.conditions())
+    if (condition.type() == "Progressing" && condition.reason() == "ProgressDeadlineExceeded")
       return Error(Code::timeout, "deployment " + name + " exceeded its progress deadline");
-  int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas"),
-          all = get_int(object, "status.replicas"), available = get_int(object, "status.availableReplicas");
+  int64_t want = deployment.spec().replicas_or(1), updated = status.updated_replicas(), all = status.replicas(),
+          available = status.available_replicas();
   auto waiting = [&](const std::string& what) {
     return Progress{"Waiting for deployment " + name + " rollout to finish: " + what + "...\n"};
   };
@@ -62,11 +70,12 @@ Result<Progress> deployment_progress(const json::value& object, int64_t revision
   return Progress{"deployment " + name + " successfully rolled out\n", true};
 }
 
-Progress daemon_set_progress(const json::value& object) {
-  std::string name = coracle::quoted(get_string(object, "metadata.name"));
-  if (!was_observed(object)) return {"Waiting for daemon set spec update to be observed...\n"};
-  int64_t want = get_int(object, "status.desiredNumberScheduled"), updated = get_int(object, "status.updatedNumberScheduled"),
-          available = get_int(object, "status.numberAvailable");
+Progress daemon_set_progress(view::DaemonSet set) {
+  std::string name = coracle::quoted(set.metadata().name());
+  if (!was_observed(set)) return {"Waiting for daemon set spec update to be observed...\n"};
+  view::DaemonSetStatus status = set.status();
+  int64_t want = status.desired_number_scheduled(), updated = status.updated_number_scheduled(),
+          available = status.number_available();
   auto waiting = [&](const std::string& what) {
     return Progress{"Waiting for daemon set " + name + " rollout to finish: " + what + "...\n"};
   };
@@ -75,24 +84,24 @@ Progress daemon_set_progress(const json::value& object) {
   return {"daemon set " + name + " successfully rolled out\n", true};
 }
 
-Progress stateful_set_progress(const json::value& object) {
-  if (!was_observed(object) || get_int(object, "status.observedGeneration") == 0)
-    return {"Waiting for statefulset spec update to be observed...\n"};
-  int64_t want = get_int(object, "spec.replicas", 1), updated = get_int(object, "status.updatedReplicas");
-  if (int64_t ready = get_int(object, "status.readyReplicas"); ready < want)
+Progress stateful_set_progress(view::StatefulSet set) {
+  view::StatefulSetStatus status = set.status();
+  if (!was_observed(set) || status.observed_generation() == 0) return {"Waiting for statefulset spec update to be observed...\n"};
+  int64_t want = set.spec().replicas_or(1), updated = status.updated_replicas();
+  if (int64_t ready = status.ready_replicas(); ready < want)
     return {"Waiting for " + count(want - ready) + " pods to be ready...\n"};
-  if (find(object, "spec.updateStrategy.rollingUpdate.partition")) {
-    int64_t partition = get_int(object, "spec.updateStrategy.rollingUpdate.partition");
+  view::RollingUpdateStatefulSetStrategy rolling_update = set.spec().update_strategy().rolling_update();
+  if (rolling_update.has_partition()) {
+    int64_t partition = rolling_update.partition();
     if (updated < want - partition)
       return {"Waiting for partitioned roll out to finish: " + count(updated) + " out of " + count(want - partition) +
               " new pods have been updated...\n"};
     return {"partitioned roll out complete: " + count(updated) + " new pods have been updated...\n", true};
   }
-  std::string revision(get_string(object, "status.updateRevision"));
-  if (revision != get_string(object, "status.currentRevision"))
+  std::string revision(status.update_revision());
+  if (revision != status.current_revision())
     return {"waiting for statefulset rolling update to complete " + count(updated) + " pods at revision " + revision + "...\n"};
-  return {"statefulset rolling update complete " + count(get_int(object, "status.currentReplicas")) + " pods at revision " +
-              revision + "...\n",
+  return {"statefulset rolling update complete " + count(status.current_replicas()) + " pods at revision " + revision + "...\n",
           true};
 }
 
@@ -106,26 +115,33 @@ Rolling rolling_of(std::string_view kind) {
 }
 
 Result<Progress> progress_of(const json::value& object, Rolling rolling, int64_t revision) {
-  if (rolling == Rolling::deployment) return deployment_progress(object, revision);
-  if (get_string(object, "spec.updateStrategy.type") != "RollingUpdate")
+  if (rolling == Rolling::deployment) return deployment_progress(view::Deployment(object), revision);
+  view::DaemonSet daemon_set(object);
+  view::StatefulSet stateful_set(object);
+  bool is_daemon_set = rolling == Rolling::daemon_set;
+  std::string_view type =
+      is_daemon_set ? daemon_set.spec().update_strategy().type() : stateful_set.spec().update_strategy().type();
+  if (type != "RollingUpdate")
     return Error(Code::unsupported, "rollout status is only available for RollingUpdate strategy type");
-  return rolling == Rolling::daemon_set ? daemon_set_progress(object) : stateful_set_progress(object);
+  return is_daemon_set ? daemon_set_progress(daemon_set) : stateful_set_progress(stateful_set);
 }
 
 std::vector<Revision> history_of(const json::value& object, const json::array& holders, Rolling rolling) {
   std::vector<Revision> history;
   for (const auto& holder : holders)
-    for (const auto& owner : get_array(holder, "metadata.ownerReferences"))
-      if (get_bool(owner, "controller") && get_string(owner, "uid") == get_string(object, "metadata.uid"))
+    for (view::OwnerReference owner : metadata_of(holder).owner_references())
+      if (owner.controller() && owner.uid() == metadata_of(object).uid())
         history.push_back({rolling == Rolling::deployment ? parse_number<int64_t>(annotation(holder, kRevision)).value_or(0)
-                                                          : get_int(holder, "revision"),
+                                                          : view::ControllerRevision(holder).revision(),
                            holder});
   std::stable_sort(history.begin(), history.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   return history;
 }
 
 json::value template_of(const Revision& revision, Rolling rolling) {
-  const json::value* found = find(revision.holder, rolling == Rolling::deployment ? "spec.template" : "data.spec.template");
+  // The data of a ControllerRevision is a patch with the template of its StatefulSet or DaemonSet.
+  const json::value* set = rolling == Rolling::deployment ? &revision.holder : view::ControllerRevision(revision.holder).data();
+  const json::value* found = set ? pod_template_of(*set).pointer() : nullptr;
   json::value pod_template = found ? *found : json::value(json::object());
   if (auto* object = pod_template.if_object()) object->erase("$patch");
   return pod_template;
@@ -150,19 +166,22 @@ bool has_template(const json::value& object, const json::value& pod_template) {
     if (labels.is_object()) labels.as_object().erase(kTemplateHash);
     return one;
   };
-  const json::value* now = find(object, "spec.template");
+  const json::value* now = pod_template_of(object).pointer();
   return now && json_equal(plain(*now), plain(pod_template));
 }
 
 Undo undo_to(const json::value& object, const Revision& revision, Rolling rolling) {
-  if (rolling != Rolling::deployment) return {*find(revision.holder, "data"), kStrategicPatch};
+  if (rolling != Rolling::deployment) {
+    const json::value* data = view::ControllerRevision(revision.holder).data();
+    return {data ? *data : json::value(json::object()), kStrategicPatch};
+  }
   json::value pod_template = template_of(revision, rolling);
   if (auto* labels = make(pod_template, "metadata.labels").if_object()) labels->erase(kTemplateHash);
   auto stays = [](std::string_view key) { return std::find(std::begin(kStays), std::end(kStays), key) != std::end(kStays); };
   json::object annotations;
-  for (const auto& [key, value] : get_object(object, "metadata.annotations"))
+  for (const auto& [key, value] : metadata_of(object).annotations())
     if (stays(key)) annotations[key] = value;
-  for (const auto& [key, value] : get_object(revision.holder, "metadata.annotations"))
+  for (const auto& [key, value] : metadata_of(revision.holder).annotations())
     if (!stays(key)) annotations[key] = value;
   json::array patch;
   patch.push_back(json::object{{"op", "replace"}, {"path", "/spec/template"}, {"value", std::move(pod_template)}});
@@ -198,11 +217,13 @@ Result<Rolling> rolling_of(const Live& live, const std::string& what) {
 Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rolling rolling) {
   const schema::KindInfo& kind =
       *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
-  const json::value* selector = find(live.object, "spec.selector");
   json::value list = TRY(session.json(
-      {.path = session.path(kind, live.ns), .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
-  return history_of(live.object, get_array(list, "items"), rolling);
+      {.path = session.path(kind, live.ns), .query = {{"labelSelector", selector_text(selector_of(live.object).raw())}}}));
+  return history_of(live.object, items_of(list), rolling);
 }
+
+// Only Deployments can be paused.
+bool is_paused(const Live& live) { return live.kind->kind == kDeployment && view::Deployment(live.object).spec().paused(); }
 
 // Standard error is told where there are none.
 Result<Targets> rolling_targets(Session& session, const RolloutFlags& flags) {
@@ -226,7 +247,7 @@ Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
     std::string last;
     auto done = wait_until(*session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       // Another object with the same name is not this rollout.
-      if (!object || get_string(*object, "metadata.uid") != get_string(live.object, "metadata.uid"))
+      if (!object || metadata_of(*object).uid() != metadata_of(live.object).uid())
         return Error(Code::gone, "object has been deleted");
       Progress progress = TRY(progress_of(*object, rolling, flags.revision));
       if (progress.line != last) out(visible_lines(last = progress.line));
@@ -283,7 +304,7 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
 }
 
 void warn_of_apply(const Live& live) {
-  if (!find_keys(live.object, {"metadata", "annotations", kLastApplied})) return;
+  if (!metadata_of(live.object).annotations().contains(kLastApplied)) return;
   tell("Warning: resource " + std::string(live.kind->kind.resource) + "/" + live.name +
        " was previously managed with 'kubectl apply'. Rolling back will not update the " + std::string(kLastApplied) +
        " annotation, which may cause unexpected behavior on future 'kubectl apply' operations. Consider using 'kubectl apply' "
@@ -303,7 +324,7 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
       out(message_name(*live.kind, live.name) + " " + template_text(pod_template) + " (dry run)\n");
       return {};
     }
-    if (get_bool(live.object, "spec.paused"))
+    if (is_paused(live))
       return Error(Code::conflict,
                    "you cannot rollback a paused deployment; resume it first with 'coraclectl rollout resume' and try again");
     if (has_template(live.object, pod_template)) {
@@ -335,9 +356,8 @@ Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
   std::string now = format_time(system_clock().now());
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     if (ctl::rolling_of(live.kind->kind.kind) == Rolling::none) return refused(live, "restarting is not supported");
-    if (get_bool(live.object, "spec.paused")) return refused(live, "can't restart paused deployment (run rollout resume first)");
-    const json::value* before = find_keys(live.object, {"spec", "template", "metadata", "annotations", kRestartedAt});
-    if (before && *before == json::value(now))
+    if (is_paused(live)) return refused(live, "can't restart paused deployment (run rollout resume first)");
+    if (annotation(pod_template_of(live.object).raw(), kRestartedAt) == now)
       return refused(
           live, "if restart has already been triggered within the past second, please wait before attempting to trigger another");
     json::value patch;
@@ -351,7 +371,7 @@ Result<int> run_pause(Commands& commands, const RolloutFlags& flags, bool pause)
   Targets targets = TRY(rolling_targets(*session, flags));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     if (!(live.kind->kind == kDeployment)) return refused(live, pause ? "pausing is not supported" : "resuming is not supported");
-    if (get_bool(live.object, "spec.paused") == pause) return refused(live, pause ? "is already paused" : "is not paused");
+    if (is_paused(live) == pause) return refused(live, pause ? "is already paused" : "is not paused");
     json::object spec;
     spec["paused"] = pause ? json::value(true) : json::value(nullptr);
     return patch_one(*session, flags, live, json::object{{"spec", std::move(spec)}}, pause ? "paused" : "resumed");

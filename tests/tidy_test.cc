@@ -172,7 +172,8 @@ const std::vector<Layer>& layers() {
       {"ctl/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
         "runtime/sys/project_quota.h", "runtime/sys/run.h", "runtime/sys/socket.h", "runtime/image/archive_handles.h",
-        "runtime/image/oci_archive.h", "store/object/", "store/schema/", "store/client/"}},
+        "runtime/image/oci_archive.h", "store/object/", "store/schema/", "store/kinds/meta/metadata.h",
+        "store/kinds/pod/pod_state.h", "store/client/"}},
       {"tests/", {"runtime/", "store/", "daemon/", "ctl/", "tests/"}},
   };
   return table;

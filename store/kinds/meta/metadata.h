@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of an object of any kind, typed.
+// What objects and lists of any kind have, typed.
 #pragma once
 
 #include "store/object/object.h"
@@ -10,6 +10,10 @@ namespace coracle {
 inline view::ObjectMeta metadata_of(const json::value& object) { return view::PartialObjectMetadata(object).metadata(); }
 inline view::ObjectMeta metadata_of(const Object& object) { return view::PartialObjectMetadata(object).metadata(); }
 void metadata_of(const json::value&& object) = delete;  // it would be gone before it is read
+
+// The objects of a list of any kind. Empty if it has none.
+inline const json::array& items_of(const json::value& list) { return view::List(list).items().raw(); }
+void items_of(const json::value&& list) = delete;
 
 // What the JSON says that it is.
 inline std::string_view kind_in(const json::value& object) { return get_string(object, "kind"); }
