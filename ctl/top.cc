@@ -17,12 +17,14 @@
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 
-void Amounts::add(const json::value& usage) {
+void Amounts::add(const json::object& usage) {
   for (auto [sum, resource] : {std::pair(&cpu, "cpu"), std::pair(&memory, "memory"), std::pair(&swap, "swap")}) {
-    const json::value* amount = find_keys(usage, {resource});
+    const json::value* amount = usage.if_contains(resource);
     auto quantity = amount ? Quantity::from_json(*amount) : Quantity();
     if (quantity) *sum += *quantity;
   }
@@ -49,24 +51,31 @@ void sort_usages(std::vector<Usage>& usages, std::string_view by) {
   });
 }
 
+// Calls `act` with each object of a list, or with the one object that was asked for by its name.
+template <typename Act>
+void for_each_object(const json::value& answer, const Act& act) {
+  bool is_list = answer.is_object() && answer.get_object().contains("items");
+  if (!is_list) act(answer);
+  for (const json::value& object : items_of(answer)) act(object);
+}
+
 }  // namespace
 
-std::vector<Usage> pod_usages(const json::value& list) {
+std::vector<Usage> pod_usages(const json::value& answer) {
   std::vector<Usage> out;
-  auto add = [&](const json::value& pod) {
-    Usage usage{std::string(get_string(pod, "metadata.namespace")), std::string(get_string(pod, "metadata.name")), {}, {}};
-    for (const json::value& container : get_array(pod, "containers")) {
-      Usage part{usage.ns, std::string(get_string(container, "name")), {}, {}};
-      if (const json::value* used = find(container, "usage")) part.amounts.add(*used);
+  for_each_object(answer, [&](const json::value& object) {
+    view::PodMetrics pod(object);
+    Usage usage{std::string(pod.metadata().namespace_()), std::string(pod.metadata().name()), {}, {}};
+    for (view::ContainerMetrics container : pod.containers()) {
+      Usage part{usage.ns, std::string(container.name()), {}, {}};
+      part.amounts.add(container.usage());
       usage.amounts.cpu += part.amounts.cpu;
       usage.amounts.memory += part.amounts.memory;
       usage.amounts.swap += part.amounts.swap;
       usage.parts.push_back(std::move(part));
     }
     out.push_back(std::move(usage));
-  };
-  if (!find(list, "items")) add(list);
-  for (const json::value& pod : get_array(list, "items")) add(pod);
+  });
   return out;
 }
 
@@ -112,26 +121,24 @@ std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& opt
 
 std::string print_node_usages(const json::value& metrics, const json::value& nodes, const NodeTopOptions& options) {
   std::vector<Usage> measured;
-  auto add = [&](const json::value& node) {
-    Usage usage{"", std::string(get_string(node, "metadata.name")), {}, {}};
-    if (const json::value* used = find(node, "usage")) usage.amounts.add(*used);
+  for_each_object(metrics, [&](const json::value& object) {
+    view::NodeMetrics node(object);
+    Usage usage{"", std::string(node.metadata().name()), {}, {}};
+    usage.amounts.add(node.usage());
     measured.push_back(std::move(usage));
-  };
-  if (!find(metrics, "items")) add(metrics);
-  for (const json::value& node : get_array(metrics, "items")) add(node);
+  });
   sort_usages(measured, options.sort_by);
   std::map<std::string, Amounts> available;
   std::set<std::string> without_swap;
-  auto know = [&](const json::value& node) {
-    const json::value* amounts = find(node, options.show_capacity ? "status.capacity" : "status.allocatable");
-    Amounts& known = available[std::string(get_string(node, "metadata.name"))];
-    known.add(amounts ? *amounts : json::value(json::object()));
-    int64_t swap = get_int(node, "status.nodeInfo.swap.capacity", -1);
+  for_each_object(nodes, [&](const json::value& object) {
+    view::Node node(object);
+    std::string name(node.metadata().name());
+    Amounts& known = available[name];
+    known.add(options.show_capacity ? node.status().capacity() : node.status().allocatable());
+    int64_t swap = node.status().node_info().swap().capacity_or(-1);
     if (swap >= 0) known.swap = Quantity::parse(std::to_string(swap)).value_or(Quantity());
-    else without_swap.insert(std::string(get_string(node, "metadata.name")));
-  };
-  if (!find(nodes, "items")) know(nodes);
-  for (const json::value& node : get_array(nodes, "items")) know(node);
+    else without_swap.insert(std::move(name));
+  });
   Columns columns;
   std::vector<std::string> header{"NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"};
   if (options.show_swap) header.insert(header.end(), {"SWAP(bytes)", "SWAP(%)"});
@@ -324,8 +331,8 @@ Result<int> run_volumes(Commands& commands, const TopFlags& flags) {
   json::value nodes = TRY(session->json({.path = session->path(schema::catalog().of(kNode), "")}));
   std::vector<VolumeUsage> usages;
   int status = 0;
-  for (const json::value& node : get_array(nodes, "items")) {
-    std::string name(get_string(node, "metadata.name"));
+  for (const json::value& node : items_of(nodes)) {
+    std::string name(metadata_of(node).name());
     auto metrics = session->text({.path = session->path(schema::catalog().of(kNode), "", name, "proxy") + "/metrics"});
     if (!metrics) {
       std::fprintf(stderr, "error: node %s: %s\n", name.c_str(), metrics.error().text().c_str());

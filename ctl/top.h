@@ -14,7 +14,7 @@ namespace coracle::ctl {
 
 struct Amounts {
   Quantity cpu, memory, swap;
-  void add(const json::value& usage);                            // {"cpu": "12m", "memory": "3Mi"}; an absent amount counts as 0
+  void add(const json::object& usage);                           // {"cpu": "12m", "memory": "3Mi"}; an absent amount counts as 0
   std::vector<std::string> cells(bool with_swap = false) const;  // "12m", "3Mi"
 };
 
