@@ -8,6 +8,7 @@
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -20,15 +21,15 @@ struct EventFlags {
   bool all_namespaces = false, watch = false, no_headers = false;
 };
 
-std::vector<std::string> row_of(const json::value& event, bool with_namespace) {
+std::vector<std::string> row_of(const json::value& object, bool with_namespace) {
+  view::Event event(object);
   std::vector<std::string> row;
-  if (with_namespace) row.emplace_back(get_string(event, "metadata.namespace"));
-  row.push_back(event_age(event, system_clock().now()));
-  row.emplace_back(get_string(event, "type"));
-  row.emplace_back(get_string(event, "reason"));
-  row.push_back(std::string(get_string(event, "involvedObject.kind")) + "/" +
-                std::string(get_string(event, "involvedObject.name")));
-  std::string message(get_string(event, "message"));
+  if (with_namespace) row.emplace_back(event.metadata().namespace_());
+  row.push_back(event_age(object, system_clock().now()));
+  row.emplace_back(event.type());
+  row.emplace_back(event.reason());
+  row.push_back(std::string(event.involved_object().kind()) + "/" + std::string(event.involved_object().name()));
+  std::string message(event.message());
   std::replace(message.begin(), message.end(), '\n', ' ');
   row.push_back(std::string(trim(message)));
   return row;
@@ -51,12 +52,12 @@ class Filter {
     }
     return filter;
   }
-  bool passes(const json::value& event) const {
-    if (about_.kind && (get_string(event, "involvedObject.kind") != about_.kind->kind.kind ||
-                        get_string(event, "involvedObject.apiVersion") != about_.kind->kind.api_version() ||
-                        get_string(event, "involvedObject.name") != about_.name))
+  bool passes(view::Event event) const {
+    view::ObjectReference about = event.involved_object();
+    if (about_.kind && (about.kind() != about_.kind->kind.kind || about.api_version() != about_.kind->kind.api_version() ||
+                        about.name() != about_.name))
       return false;
-    return types_.empty() || std::find(types_.begin(), types_.end(), to_lower(get_string(event, "type"))) != types_.end();
+    return types_.empty() || std::find(types_.begin(), types_.end(), to_lower(event.type())) != types_.end();
   }
 
   // What the server can select.
@@ -89,9 +90,10 @@ Result<void> watch_events(Session& session, const EventFlags& flags, const Filte
     partial += bytes;
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
       auto change = parse_json(std::string_view(partial).substr(0, end));
-      const json::value* event = change ? find(*change, "object") : nullptr;
-      std::string_view type = change ? get_string(*change, "type") : std::string_view();
-      if (!event || (type != "ADDED" && type != "MODIFIED") || !filter.passes(*event)) continue;
+      if (!change) continue;
+      const json::value* event = view::WatchEvent(*change).object();
+      std::string_view type = view::WatchEvent(*change).type();
+      if (!event || (type != "ADDED" && type != "MODIFIED") || !filter.passes(view::Event(*event))) continue;
       if (!flags.output.empty()) {
         if (!flags.output.print(*event)) return false;
         continue;
@@ -116,11 +118,11 @@ Result<int> run_events(Commands& commands, const EventFlags& flags) {
   std::string ns = flags.all_namespaces ? "" : session->ns(), path = session->path(schema::catalog().of(kEvent), ns);
   json::value list = TRY(paged_list(*session, {.path = path, .query = filter.query()}, flags.chunk_size));
   std::vector<json::value> events;
-  for (const auto& item : get_array(list, "items"))
-    if (filter.passes(item)) events.push_back(item);
+  for (const auto& item : items_of(list))
+    if (filter.passes(view::Event(item))) events.push_back(item);
   std::stable_sort(events.begin(), events.end(),
                    [](const json::value& a, const json::value& b) { return event_time(a) < event_time(b); });
-  std::string revision(get_string(list, "metadata.resourceVersion"));
+  std::string revision(view::List(list).metadata().resource_version());
   if (events.empty() && !flags.watch) {
     std::fputs(ns.empty() ? "No events found.\n" : ("No events found in " + ns + " namespace.\n").c_str(), stderr);
     return 0;

@@ -11,6 +11,8 @@
 #include "ctl/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/selector.h"
 
 namespace coracle::ctl {
@@ -22,19 +24,19 @@ constexpr milliseconds kEvictAgain{5000};  // delay after a 429 from a PodDisrup
 constexpr std::array kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
 std::string pod_name(const json::value& pod) {
-  return std::string(get_string(pod, "metadata.namespace")) + "/" + std::string(get_string(pod, "metadata.name"));
+  return std::string(metadata_of(pod).namespace_()) + "/" + std::string(metadata_of(pod).name());
 }
 
-const json::value* controller_of(const json::value& pod) {
-  for (const auto& owner : get_array(pod, "metadata.ownerReferences"))
-    if (get_bool(owner, "controller")) return &owner;
-  return nullptr;
+view::OwnerReference controller_of(view::Pod pod) {  // absent if it has none
+  for (view::OwnerReference owner : pod.metadata().owner_references())
+    if (owner.controller()) return owner;
+  return {};
 }
 
-bool has_empty_dir(const json::value& pod) {
-  const json::array& volumes = get_array(pod, "spec.volumes");
-  return std::any_of(volumes.begin(), volumes.end(),
-                     [](const json::value& volume) { return find(volume, "emptyDir") != nullptr; });
+bool has_empty_dir(view::Pod pod) {
+  for (view::Volume volume : pod.spec().volumes())
+    if (volume.has_empty_dir()) return true;
+  return false;
 }
 
 }  // namespace
@@ -42,18 +44,18 @@ bool has_empty_dir(const json::value& pod) {
 DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules) {
   DrainPlan plan;
   std::vector<std::string> daemons, local, lonely;
-  for (const auto& pod : pods) {
-    if (find_keys(pod, {"metadata", "annotations", "kubernetes.io/config.mirror"})) continue;
-    std::string_view phase = get_string(pod, "status.phase");
-    const json::value* controller = controller_of(pod);
-    bool ended = phase == "Succeeded" || phase == "Failed", daemon = controller && get_string(*controller, "kind") == "DaemonSet";
+  for (const auto& object : pods) {
+    view::Pod pod(object);
+    if (is_mirror(pod)) continue;
+    view::OwnerReference controller = controller_of(pod);
+    bool ended = is_terminal(pod), daemon = controller.kind() == "DaemonSet";
     if (!ended && daemon) {  // the DaemonSet controller ignores cordons and would recreate it at once
-      daemons.push_back(pod_name(pod));
+      daemons.push_back(pod_name(object));
       continue;
     }
-    if (!ended && has_empty_dir(pod)) local.push_back(pod_name(pod));
-    if (!ended && !controller) lonely.push_back(pod_name(pod));
-    plan.evict.push_back(&pod);
+    if (!ended && has_empty_dir(pod)) local.push_back(pod_name(object));
+    if (!ended && !controller) lonely.push_back(pod_name(object));
+    plan.evict.push_back(&object);
   }
   auto judge = [&](const std::vector<std::string>& found, bool allowed, const char* warning, const char* refusal) {
     if (found.empty()) return;
@@ -111,8 +113,9 @@ Result<TaintResult> change_taints(const json::array& taints, const std::vector<T
                                   const std::string& node) {
   TaintResult result{taints, overwrite, overwrite};  // --overwrite permits modification
   for (const auto& change : changes) {
-    auto same = [&](const json::value& taint) {
-      return get_string(taint, "key") == change.key && (change.effect.empty() || get_string(taint, "effect") == change.effect);
+    auto same = [&](const json::value& one) {
+      view::Taint taint(one);
+      return taint.key() == change.key && (change.effect.empty() || taint.effect() == change.effect);
     };
     auto& list = result.taints;
     auto found = std::find_if(list.begin(), list.end(), same);
@@ -177,7 +180,7 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
     Request request{.path = session.path(nodes(), "")};
     if (!labels.empty()) request.query.emplace_back("labelSelector", labels);
     json::value list = TRY(session.json(request));
-    for (const auto& item : get_array(list, "items")) found.push_back(item);
+    for (const auto& item : items_of(list)) found.push_back(item);
     return found;
   }
   for (const auto& name : names) {
@@ -190,7 +193,7 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
 
 // The node after a merge patch, or the expected node in a dry run.
 Result<json::value> patch_node(Session& session, const NodeFlags& flags, const json::value& node, json::object patch) {
-  std::string name(get_string(node, "metadata.name"));
+  std::string name(metadata_of(node).name());
   Live live{&nodes(), "", name, node};
   std::string validation = TRY(field_validation_of(flags.validate));
   if (flags.dry_run == DryRun::client) return patched_here(live, std::move(patch), kMergePatch);
@@ -202,9 +205,9 @@ Result<json::value> patch_node(Session& session, const NodeFlags& flags, const j
 }
 
 Result<void> set_cordon(Session& session, const NodeFlags& flags, const json::value& node, bool closed) {
-  std::string name(get_string(node, "metadata.name"));
+  std::string name(metadata_of(node).name());
   const char* word = closed ? "cordoned" : "uncordoned";
-  if (get_bool(node, "spec.unschedulable") == closed) {
+  if (view::Node(node).spec().unschedulable() == closed) {
     out("node/" + name + " already " + word + dry_run_note(flags.dry_run) + "\n");
     return {};
   }
@@ -230,12 +233,12 @@ class Drain {
       : session_(session), flags_(flags), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
 
   Result<void> run(const json::value& node) {
-    std::string name(get_string(node, "metadata.name"));
+    std::string name(metadata_of(node).name());
     Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + name}}};
     if (!flags_.pod_selector.empty()) request.query.emplace_back("labelSelector", flags_.pod_selector);
     json::value list = TRY(paged_list(session_, std::move(request), flags_.chunk_size));
     std::vector<json::value> pods;
-    for (const auto& pod : get_array(list, "items"))
+    for (const auto& pod : items_of(list))
       if (!long_gone(pod)) pods.push_back(pod);
     DrainPlan plan = plan_drain(pods, flags_);
     if (!plan.refusals.empty()) return Error(Code::conflict, join(plan.refusals, ", "));
@@ -251,22 +254,22 @@ class Drain {
 
  private:
   using Pods = std::vector<const json::value*>;
-  static std::string ns_of(const json::value& pod) { return std::string(get_string(pod, "metadata.namespace")); }
-  static std::string name_of(const json::value& pod) { return std::string(get_string(pod, "metadata.name")); }
-  static std::string uid_of(const json::value& pod) { return std::string(get_string(pod, "metadata.uid")); }
+  static std::string ns_of(const json::value& pod) { return std::string(metadata_of(pod).namespace_()); }
+  static std::string name_of(const json::value& pod) { return std::string(metadata_of(pod).name()); }
+  static std::string uid_of(const json::value& pod) { return std::string(metadata_of(pod).uid()); }
   bool tries_only() const { return flags_.dry_run != DryRun::none; }
 
   // The pod has been terminating for longer than --skip-wait-for-delete-timeout.
   bool long_gone(const json::value& pod) const {
-    auto since = parse_time(get_string(pod, "metadata.deletionTimestamp"));
+    auto since = parse_time(metadata_of(pod).deletion_timestamp());
     return flags_.skip_gone_seconds > 0 && since &&
            system_clock().now() - *since > std::chrono::seconds(flags_.skip_gone_seconds);
   }
 
   Result<bool> server_evicts() {  // an older or restricted server may lack evictions
     json::value core = TRY(session_.json({.path = "/api/v1"}));
-    for (const auto& resource : get_array(core, "resources"))
-      if (get_string(resource, "name") == "pods/eviction") return true;
+    for (view::APIResource resource : view::APIResourceList(core).resources())
+      if (resource.name() == "pods/eviction") return true;
     return false;
   }
 
@@ -283,7 +286,7 @@ class Drain {
 
   Request request_for(const json::value& pod) {
     json::object options = session_.delete_options();
-    options["preconditions"] = json::object{{"uid", get_string(pod, "metadata.uid")}};
+    options["preconditions"] = json::object{{"uid", uid_of(pod)}};
     if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     Request request{.method = "DELETE", .path = session_.path(pods_, ns_of(pod), name_of(pod)), .body = to_text(options)};
     if (evicts_) {
@@ -354,7 +357,7 @@ Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
   for (const auto& node : found) {
     auto drained = Drain(*session, flags, timeout).run(node);
     if (drained) continue;
-    std::string name(get_string(node, "metadata.name"));
+    std::string name(metadata_of(node).name());
     tell("error: unable to drain node " + coracle::quoted(name) + " due to error: " + drained.error().text() +
          ", continuing command...\n");
     pending += " " + name + "\n";
@@ -392,9 +395,9 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
   Session* session = TRY(commands.session());
   std::vector<json::value> found = TRY(find_nodes(*session, flags, names));
   for (const auto& node : found) {
-    std::string name(get_string(node, "metadata.name"));
-    TaintResult result = TRY(change_taints(get_array(node, "spec.taints"), changes, flags.overwrite, name));
-    json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
+    std::string name(metadata_of(node).name());
+    TaintResult result = TRY(change_taints(view::Node(node).spec().taints().raw(), changes, flags.overwrite, name));
+    json::object metadata{{"resourceVersion", metadata_of(node).resource_version()}}, spec;
     spec["taints"] = std::move(result.taints);
     json::value changed = TRY(patch_node(*session, flags, node, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
     name_kind(changed, nodes());

@@ -10,6 +10,8 @@
 #include "ctl/escape.h"
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -95,24 +97,28 @@ size_t terminal_width() {
 }
 
 std::string_view uid_in_events(const json::value& object) {
-  if (get_string(object, "kind") == "Node") return get_string(object, "metadata.name");
-  const json::value* mirrored = find_keys(object, {"metadata", "annotations", "kubernetes.io/config.mirror"});
-  return mirrored && mirrored->is_string() ? std::string_view(mirrored->get_string()) : get_string(object, "metadata.uid");
+  view::ObjectMeta metadata = metadata_of(object);
+  if (kind_in(object) == "Node") return metadata.name();
+  const json::value* mirrored = metadata.annotations().if_contains(kMirrorAnnotation);
+  return mirrored && mirrored->is_string() ? std::string_view(mirrored->get_string()) : metadata.uid();
 }
 
-WallTime event_time(const json::value& event) {
-  for (const char* field : {"series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp"})
-    if (auto time = parse_time(get_string(event, field))) return *time;
+WallTime event_time(const json::value& object) {
+  view::Event event(object);
+  for (std::string_view text :
+       {event.series().last_observed_time(), event.last_timestamp(), event.event_time(), event.metadata().creation_timestamp()})
+    if (auto time = parse_time(text)) return *time;
   return {};
 }
 
-std::string event_age(const json::value& event, WallTime now) {
-  const char* first_field = get_string(event, "eventTime").empty() ? "firstTimestamp" : "eventTime";
-  std::string first = schema::human_age(get_string(event, first_field), now);
-  int64_t count = std::max(get_int(event, "count"), get_int(event, "series.count"));
+std::string event_age(const json::value& object, WallTime now) {
+  view::Event event(object);
+  std::string_view first_time = event.event_time().empty() ? event.first_timestamp() : event.event_time();
+  std::string first = schema::human_age(first_time, now);
+  int64_t count = std::max(event.count(), event.series().count());
   if (count <= 1) return first;
-  const char* last_field = find(event, "series") ? "series.lastObservedTime" : "lastTimestamp";
-  return schema::human_age(get_string(event, last_field), now) + " (x" + std::to_string(count) + " over " + first + ")";
+  std::string_view last_time = event.has_series() ? event.series().last_observed_time() : event.last_timestamp();
+  return schema::human_age(last_time, now) + " (x" + std::to_string(count) + " over " + first + ")";
 }
 
 std::string align_tabs(std::string_view given) {
@@ -157,33 +163,35 @@ std::string Columns::text(size_t fit, std::vector<size_t>* remembered) const {
   return out;
 }
 
-std::string print_table(const json::value& table, const TableOptions& options) {
-  const json::array& definitions = get_array(table, "columnDefinitions");
+std::string print_table(const json::value& answer, const TableOptions& options) {
+  view::Table table(answer);
+  view::Range<view::TableColumnDefinition> definitions = table.column_definitions();
   std::vector<size_t> shown;
   for (size_t i = 0; i < definitions.size(); ++i)
-    if (options.wide || get_int(definitions[i], "priority") == 0) shown.push_back(i);
+    if (options.wide || definitions[i].priority() == 0) shown.push_back(i);
 
   Columns columns;
   if (options.headers) {
     std::vector<std::string> header;
     if (!options.event.empty()) header.push_back("EVENT");
     if (options.namespace_column) header.push_back("NAMESPACE");
-    for (size_t i : shown) header.push_back(upper(get_string(definitions[i], "name")));
+    for (size_t i : shown) header.push_back(upper(definitions[i].name()));
     for (const auto& label : options.label_columns) header.push_back(upper(label.substr(label.rfind('/') + 1)));
     if (options.show_labels) header.push_back("LABELS");
     columns.add(std::move(header));
   }
-  for (const auto& row : get_array(table, "rows")) {
-    const json::array& cells = get_array(row, "cells");
+  for (view::TableRow row : table.rows()) {
+    const json::array& cells = row.cells().raw();
+    view::ObjectMeta metadata = view::PartialObjectMetadata(row.object()).metadata();
     std::vector<std::string> line;
     if (!options.event.empty()) line.push_back(padded(options.event, kEventWidth));
-    if (options.namespace_column) line.push_back(std::string(get_string(row, "object.metadata.namespace")));
+    if (options.namespace_column) line.push_back(std::string(metadata.namespace_()));
     for (size_t i : shown) {
       std::string text = i < cells.size() ? cell_text(cells[i]) : "<none>";
-      if (!options.name_prefix.empty() && get_string(definitions[i], "format") == "name") text.insert(0, options.name_prefix);
+      if (!options.name_prefix.empty() && definitions[i].format() == "name") text.insert(0, options.name_prefix);
       line.push_back(std::move(text));
     }
-    const json::object& labels = get_object(row, "object.metadata.labels");
+    const json::object& labels = metadata.labels();
     for (const auto& label : options.label_columns) {
       const json::value* value = labels.if_contains(label);
       line.push_back(value ? jsonpath_text(*value) : "");
@@ -208,7 +216,7 @@ void hide_managed_fields(json::value& object) {
 }
 
 std::string print_name(const json::value& object, std::string_view singular_resource) {
-  return std::string(singular_resource) + "/" + std::string(get_string(object, "metadata.name"));
+  return std::string(singular_resource) + "/" + std::string(metadata_of(object).name());
 }
 
 }  // namespace coracle::ctl
