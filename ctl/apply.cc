@@ -19,6 +19,7 @@
 #include "ctl/selection.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
@@ -101,11 +102,11 @@ class ServerSide {
 
   // Gives the annotation a manager of its own. Otherwise applying a file without the annotation would remove it.
   Result<void> keep_last_applied() {
-    const json::value* remembered = find_keys(object_, {"metadata", "annotations", kLastApplied});
+    const json::value* remembered = metadata_of(object_).annotations().if_contains(kLastApplied);
     if (flags_.manager() != kServerSideManager || !remembered || !owners_of_last_applied(object_, "Apply").empty()) return {};
-    json::object annotations, metadata{{"name", get_string(object_, "metadata.name")}};
+    json::object annotations, metadata{{"name", metadata_of(object_).name()}};
     annotations[kLastApplied] = *remembered;
-    if (find(object_, "metadata.namespace")) metadata["namespace"] = get_string(object_, "metadata.namespace");
+    if (metadata_of(object_).has_namespace_()) metadata["namespace"] = metadata_of(object_).namespace_();
     metadata["annotations"] = std::move(annotations);
     return send("kubectl-last-applied", json::object{{"apiVersion", document_.kind->kind.api_version()},
                                                      {"kind", document_.kind->kind.kind},
@@ -163,7 +164,7 @@ class ClientSide {
         flags_(flags),
         kind_(*document.kind),
         ns_(std::move(ns)),
-        name_(get_string(document.object, "metadata.name")),
+        name_(metadata_of(document.object).name()),
         path_(session.path(kind_, ns_, name_)),
         modified_(with_last_applied(document.object)) {}
 
@@ -242,7 +243,7 @@ class ClientSide {
     json::object options = TRY(deletion_options_of(session_, flags_.deletion));
     auto timeout = TRY(deletion_timeout_of(flags_.deletion, kGoneTimeout));
     TRY(session_.json({.method = "DELETE", .path = path_, .body = to_text(options)}));
-    TRY(wait_gone(session_, kind_, ns_, name_, std::string(get_string(live, "metadata.uid")), timeout));
+    TRY(wait_gone(session_, kind_, ns_, name_, std::string(metadata_of(live).uid()), timeout));
     auto created = post(modified_);
     if (created) return Applied{std::move(*created), "configured"};
     json::value before = live;
@@ -270,7 +271,7 @@ class ClientSide {
 }  // namespace
 
 Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns) {
-  std::string name(get_string(document.object, "metadata.name")), prefix(get_string(document.object, "metadata.generateName"));
+  std::string name(metadata_of(document.object).name()), prefix(metadata_of(document.object).generate_name());
   if (name.empty() && !prefix.empty()) return Error(Code::invalid, "from " + prefix + ": cannot use generate name with apply");
   if (name.empty()) return Error(Code::invalid, document.source + ": metadata.name is missing (apply needs a name)");
   TRY(field_validation_of(flags.validate));
@@ -281,7 +282,7 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
   } else {
     applied = TRY(ClientSide(session, flags, document, ns).apply());
   }
-  if (!flags.quiet && find(applied.object, "metadata.deletionTimestamp"))
+  if (!flags.quiet && metadata_of(applied.object).has_deletion_timestamp())
     tell("Warning: Detected changes to resource " + name + " which is currently being deleted.\n");
   return applied;
 }
@@ -355,7 +356,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
       else failures.push_back(std::move(applied.take_error()).wrap(doing));
       continue;
     }
-    visited.uids.insert(std::string(get_string(applied->object, "metadata.uid")));
+    visited.uids.insert(std::string(metadata_of(applied->object).uid()));
     if (whole) wholes.emplace_back(document.kind, std::move(applied->object));
     else print_outcome(flags.output, flags.dry_run, std::move(applied->object), *document.kind, applied->what);
   }

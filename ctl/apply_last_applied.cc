@@ -11,6 +11,7 @@
 #include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/decode.h"
@@ -80,7 +81,7 @@ Result<int> set_last_applied(Commands& commands, const SetLastAppliedFlags& flag
   };
   std::vector<Pending> pending;
   for (auto& document : documents) {  // all are looked at before the first one is changed
-    std::string ns = TRY(settle_namespace(*session, document)), name(get_string(document.object, "metadata.name"));
+    std::string ns = TRY(settle_namespace(*session, document)), name(metadata_of(document.object).name());
     json::value live = TRY(session->json({.path = session->path(*document.kind, ns, name)}));
     bool has_one = last_applied_text(live).has_value();
     if (!has_one && !flags.create_annotation)
@@ -139,7 +140,7 @@ Result<std::vector<json::value>> edited_configurations(const std::string& text, 
   size_t count = lives.size();
   std::vector<json::value> parsed = TRY(parse_yaml(text));
   if (parsed.size() == 1 && count > 1) {
-    const json::array& items = get_array(parsed.front(), "items");
+    const json::array& items = items_of(parsed.front());
     parsed = std::vector<json::value>(items.begin(), items.end());
   }
   bool are_objects = std::all_of(parsed.begin(), parsed.end(), [](const json::value& one) { return one.is_object(); });

@@ -4,6 +4,7 @@
 
 #include "ctl/auth.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -27,7 +28,7 @@ bool merge_metadata(json::value& object, const json::value& expected) {
 }
 
 bool is_protected(const json::value& existing) {
-  const json::value* flag = find_keys(existing, {"metadata", "annotations", kAutoUpdate});
+  const json::value* flag = metadata_of(existing).annotations().if_contains(kAutoUpdate);
   return flag && flag->is_string() && flag->get_string() == "false";
 }
 
@@ -162,7 +163,7 @@ Result<void> ensure_namespace(Session& session, const std::string& ns) {
 Result<void> carry_out(Session& session, const Document& document, const std::string& ns, const json::value& existing,
                        Reconciliation& plan, bool& again) {
   const schema::KindInfo& kind = *document.kind;
-  std::string name(get_string(document.object, "metadata.name"));
+  std::string name(metadata_of(document.object).name());
   auto settle = [&](Result<json::value> answer, Code meanwhile) -> Result<void> {
     again = !answer && answer.error().code() == meanwhile;
     if (again) return {};
@@ -175,7 +176,7 @@ Result<void> carry_out(Session& session, const Document& document, const std::st
                   Code::not_found);
   if (plan.operation == Operation::recreate) {
     json::object options = session.delete_options();
-    options["preconditions"] = json::object{{"uid", get_string(existing, "metadata.uid")}};
+    options["preconditions"] = json::object{{"uid", metadata_of(existing).uid()}};
     auto gone = session.json({.method = "DELETE", .path = session.path(kind, ns, name), .body = to_text(options)});
     again = !gone && gone.error().code() == Code::conflict;
     if (again) return {};
@@ -188,7 +189,7 @@ Result<void> carry_out(Session& session, const Document& document, const std::st
 
 Result<Reconciliation> reconcile_one(Session& session, const Document& document, const std::string& ns,
                                      const ReconcileFlags& flags) {
-  std::string name(get_string(document.object, "metadata.name"));
+  std::string name(metadata_of(document.object).name());
   bool role = document.kind->kind.kind.ends_with("Role");
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     auto found = session.json({.path = session.path(*document.kind, ns, name)});

@@ -4,6 +4,7 @@
 
 #include "ctl/command.h"
 #include "runtime/base/clock.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -34,7 +35,7 @@ Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
     for (const auto& document : documents) {
       if (!(document.kind->kind == kCertificateSigningRequest))
         return Error(Code::bad_request, "can only handle certificates.k8s.io/v1 certificate signing requests");
-      names.emplace_back(get_string(document.object, "metadata.name"));
+      names.emplace_back(metadata_of(document.object).name());
     }
   }
   if (names.empty()) return Error(Code::bad_request, "one or more CSRs must be specified as <name> or -f <filename>");

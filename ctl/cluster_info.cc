@@ -9,6 +9,7 @@
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -20,25 +21,23 @@ std::string colored(bool colors, const char* code, const std::string& text) {
   return colors ? "\x1b[0;" + std::string(code) + "m" + text + "\x1b[0m" : text;
 }
 
-std::string proxy_link(const Session& session, const json::value& service) {
-  std::string name(get_string(service, "metadata.name"));
-  const json::array& ports = get_array(service, "spec.ports");
+std::string proxy_link(const Session& session, view::Service service) {
+  std::string name(service.metadata().name());
+  view::Range<view::ServicePort> ports = service.spec().ports();
   if (!ports.empty()) {  // SCHEME:NAME:PORT, where either is known
-    std::string port(get_string(ports.front(), "name"));
-    bool https = port == "https" || get_int(ports.front(), "port") == 443;
+    std::string port(ports[0].name());
+    bool https = port == "https" || ports[0].port() == 443;
     if (https || !port.empty()) name = (https ? "https:" : "") + name + (https || !port.empty() ? ":" + port : "");
   }
-  return session.server() + "/api/v1/namespaces/" + std::string(get_string(service, "metadata.namespace")) + "/services/" + name +
-         "/proxy";
+  return session.server() + "/api/v1/namespaces/" + std::string(service.metadata().namespace_()) + "/services/" + name + "/proxy";
 }
 
-std::string link_of(const Session& session, const json::value& service) {
-  const json::array& ingress = get_array(service, "status.loadBalancer.ingress");
+std::string link_of(const Session& session, view::Service service) {
+  view::Range<view::LoadBalancerIngress> ingress = service.status().load_balancer().ingress();
   if (ingress.empty()) return proxy_link(session, service);
-  std::string host(get_string(ingress.front(), "ip")), link;
-  if (host.empty()) host = get_string(ingress.front(), "hostname");
-  for (const auto& port : get_array(service, "spec.ports"))
-    link += "http://" + host + ":" + std::to_string(get_int(port, "port")) + " ";
+  std::string host(ingress[0].ip()), link;
+  if (host.empty()) host = ingress[0].hostname();
+  for (view::ServicePort port : service.spec().ports()) link += "http://" + host + ":" + std::to_string(port.port()) + " ";
   return link;
 }
 
@@ -52,11 +51,11 @@ Result<int> run_cluster_info(Commands& commands) {
     out(colored(colors, "32", name) + " is running at " + colored(colors, "33", link) + "\n");
   };
   print_place("Kubernetes control plane", session->server());
-  for (const auto& service : get_array(list, "items")) {
-    const json::value* label = find_keys(service, {"metadata", "labels", "kubernetes.io/name"});
-    print_place(
-        label && label->is_string() ? std::string(label->get_string()) : std::string(get_string(service, "metadata.name")),
-        link_of(*session, service));
+  for (const auto& item : items_of(list)) {
+    view::Service service(item);
+    const json::value* label = service.metadata().labels().if_contains("kubernetes.io/name");
+    print_place(label && label->is_string() ? std::string(label->get_string()) : std::string(service.metadata().name()),
+                link_of(*session, service));
   }
   out("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.\n");
   return 0;
@@ -89,7 +88,7 @@ class Dump {
     for (const auto& ns : namespaces) {
       json::value pods;
       for (const auto& [file, resource] : kDumped) pods = TRY(list(ns + "/" + file, resource, ns));
-      for (const auto& pod : get_array(pods, "items")) TRY(logs(ns, pod));
+      for (const auto& pod : items_of(pods)) TRY(logs(ns, view::Pod(pod)));
     }
     return {};
   }
@@ -101,7 +100,7 @@ class Dump {
     if (flags_.all_namespaces) {
       std::vector<std::string> names;
       json::value all = TRY(session_.json({.path = session_.path(schema::catalog().of(kNamespace), "")}));
-      for (const auto& one : get_array(all, "items")) names.emplace_back(get_string(one, "metadata.name"));
+      for (const auto& one : items_of(all)) names.emplace_back(metadata_of(one).name());
       return names;
     }
     return flags_.namespaces.empty() ? std::vector<std::string>{"kube-system", session_.ns()} : flags_.namespaces;
@@ -118,21 +117,20 @@ class Dump {
     const schema::KindInfo& kind = *schema::catalog().by_name(resource);
     json::value all = TRY(session_.json({.path = session_.path(kind, ns)}));
     json::value shown = all;
-    if (get_array(shown, "items").empty()) shown.get_object()["items"] = nullptr;  // as kubectl shows it
+    if (items_of(shown).empty()) shown.get_object()["items"] = nullptr;  // as kubectl shows it
     const char* ending = output_ == "json" ? ".json" : output_ == "yaml" ? ".yaml" : ".txt";
     auto text = output_.rendered(std::move(shown), JsonOrder::given);
     TRY(write(file + ending, text.value_or("")));
     return all;
   }
 
-  Result<void> logs(const std::string& ns, const json::value& pod) {
-    std::string name(get_string(pod, "metadata.name")), text;
-    for (const char* containers : {"spec.initContainers", "spec.containers"})
-      for (const auto& container : get_array(pod, containers)) {
-        std::string title =
-            "logs for container " + std::string(get_string(container, "name")) + " of pod " + ns + "/" + name + " ====\n";
+  Result<void> logs(const std::string& ns, view::Pod pod) {
+    std::string name(pod.metadata().name()), text;
+    for (const auto& containers : {pod.spec().init_containers(), pod.spec().containers()})
+      for (view::Container container : containers) {
+        std::string title = "logs for container " + std::string(container.name()) + " of pod " + ns + "/" + name + " ====\n";
         auto log = session_.text({.path = session_.path(schema::catalog().of(kPod), ns, name, "log"),
-                                  .query = {{"container", std::string(get_string(container, "name"))}},
+                                  .query = {{"container", std::string(container.name())}},
                                   .accept = "*/*"});
         text += "==== START " + title + (log ? *log : "Request log error: " + log.error().text() + "\n") + "==== END " + title;
       }

@@ -16,6 +16,7 @@
 #include "ctl/escape.h"
 #include "ctl/kustomize/build.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 
 extern char** environ;
@@ -132,7 +133,7 @@ namespace {
 
 // As Go writes a type of Kubernetes.
 void put_kind_first(json::value& object) {
-  json::object ordered{{"kind", get_string(object, "kind")}, {"apiVersion", get_string(object, "apiVersion")}};
+  json::object ordered{{"kind", kind_in(object)}, {"apiVersion", api_version_in(object)}};
   for (auto& [name, value] : object.as_object())
     if (name != "kind" && name != "apiVersion") ordered[name] = std::move(value);
   object = std::move(ordered);
@@ -146,7 +147,7 @@ void print_outcome(const Output& output, DryRun dry_run, json::value object, con
     if (order == JsonOrder::given) put_kind_first(object);
     return void(output.print(std::move(object), order));
   }
-  std::string name = message_name(kind, get_string(object, "metadata.name"));
+  std::string name = message_name(kind, metadata_of(object).name());
   if (output == "name") out(name + "\n");
   else out(name + " " + std::string(what) + dry_run_note(dry_run) + "\n");
 }

@@ -8,6 +8,7 @@
 #include "ctl/kubeconfig_files.h"
 #include "ctl/rollout.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -301,7 +302,7 @@ class LiveNames : public Names {
                                .query = {{"limit", std::to_string(kNamesMax)}},
                                .accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"});
     if (!list) return found;
-    for (const auto& item : get_array(*list, "items")) found.emplace_back(get_string(item, "metadata.name"));
+    for (const auto& item : items_of(*list)) found.emplace_back(metadata_of(item).name());
     return found;
   }
 
@@ -325,7 +326,7 @@ class LiveNames : public Names {
     auto answer = session->json({.path = kImages});
     if (!answer) return found;
     const json::array* list = answer->if_array();
-    for (const auto& image : list ? *list : get_array(*answer, "items"))
+    for (const auto& image : list ? *list : items_of(*answer))
       for (const auto& reference : get_array(image, "references"))
         if (reference.is_string()) found.emplace_back(reference.get_string());
     return found;

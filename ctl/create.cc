@@ -15,6 +15,7 @@
 #include "ctl/selection.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -37,7 +38,7 @@ Query CreateFlags::query() const {
 }
 
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind) {
-  std::string ns(get_string(object, "metadata.namespace"));
+  std::string ns(metadata_of(object).namespace_());
   bool stays_open = flags.dry_run == DryRun::client && !session.ns_given();  // what was printed may be applied to any namespace
   if (kind.kind.namespaced && ns.empty() && !stays_open) {
     make(object, "metadata.namespace") = ns = session.ns();

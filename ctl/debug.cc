@@ -13,6 +13,7 @@
 #include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -63,11 +64,11 @@ class Debugging {
       json::object delete_options = session_.delete_options();
       delete_options["gracePeriodSeconds"] = 0;
       TRY(session_.json({.method = "DELETE",
-                         .path = session_.path(pod_kind(), ns, get_string(object, "metadata.name")),
+                         .path = session_.path(pod_kind(), ns, metadata_of(object).name()),
                          .body = to_text(delete_options)}));
     }
     if (!options_.attach || made->container.empty()) return 0;
-    return attach(ns, std::string(get_string(pod, "metadata.name")), made->container);
+    return attach(ns, std::string(metadata_of(pod).name()), made->container);
   }
 
  private:
@@ -86,12 +87,11 @@ class Debugging {
   Result<json::value> add_ephemeral(const DebugPod& made, const std::string& ns) {
     const json::array& all = get_array(made.pod, "spec.ephemeralContainers");
     json::value patch = json::object{{"spec", {{"ephemeralContainers", json::array{all.back()}}}}};
-    auto patched =
-        session_.json({.method = "PATCH",
-                       .path = session_.path(pod_kind(), ns, get_string(made.pod, "metadata.name"), "ephemeralcontainers"),
-                       .query = {{"fieldManager", "kubectl-debug"}},
-                       .body = to_text(patch),
-                       .content_type = kStrategicPatch});
+    auto patched = session_.json({.method = "PATCH",
+                                  .path = session_.path(pod_kind(), ns, metadata_of(made.pod).name(), "ephemeralcontainers"),
+                                  .query = {{"fieldManager", "kubectl-debug"}},
+                                  .body = to_text(patch),
+                                  .content_type = kStrategicPatch});
     bool no_subresource = !patched && patched.error().code() == Code::not_found &&
                           (!patched.error().details() || patched.error().details()->name.empty());
     if (no_subresource)

@@ -6,6 +6,7 @@
 #include "ctl/debug.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -216,7 +217,7 @@ Result<void> check_debug_options(const DebugOptions& options) {
 
 Result<DebugPod> debug_copy(const json::value& pod, const DebugOptions& options, const NameSuffix& suffix) {
   DebugPod made;
-  json::object metadata{{"name", options.copy_to}, {"namespace", get_string(pod, "metadata.namespace")}};
+  json::object metadata{{"name", options.copy_to}, {"namespace", metadata_of(pod).namespace_()}};
   for (const char* field : {"labels", "annotations"})
     if (const json::value* kept = find(pod, std::string("metadata.") + field)) metadata[field] = *kept;
   const json::value* spec = find(pod, "spec");
@@ -283,7 +284,7 @@ Result<DebugPod> debug_ephemeral(const json::value& pod, const DebugOptions& opt
 Result<DebugPod> debug_node(const json::value& node, const DebugOptions& options, const NameSuffix& suffix) {
   DebugPod made;
   made.container = options.container.empty() ? "debugger" : options.container;
-  std::string node_name(get_string(node, "metadata.name")), name = "node-debugger-" + node_name + "-" + suffix();
+  std::string node_name(metadata_of(node).name()), name = "node-debugger-" + node_name + "-" + suffix();
   if (!options.quiet)
     made.messages.push_back("Creating debugging pod " + name + " with container " + made.container + " on node " + node_name +
                             ".");

@@ -10,6 +10,7 @@
 #include "ctl/selection.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -41,9 +42,8 @@ Result<void> collect(Session& session, const DeleteFlags& flags, const schema::K
   if (!selection.labels().empty()) request.query.emplace_back("labelSelector", selection.labels());
   if (!selection.fields().empty()) request.query.emplace_back("fieldSelector", selection.fields());
   json::value list = TRY(session.json(request));
-  for (const auto& item : get_array(list, "items"))
-    doomed.push_back(
-        {&kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), {}, {}});
+  for (const auto& item : items_of(list))
+    doomed.push_back({&kind, std::string(metadata_of(item).namespace_()), std::string(metadata_of(item).name()), {}, {}});
   return {};
 }
 
@@ -57,7 +57,7 @@ Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags
     for (auto& document : documents) {
       auto ns = settle_namespace(session, document);
       if (!ns) failures.push_back(ns.take_error());
-      else doomed.push_back({document.kind, *ns, std::string(get_string(document.object, "metadata.name")), {}, document.source});
+      else doomed.push_back({document.kind, *ns, std::string(metadata_of(document.object).name()), {}, document.source});
     }
     return doomed;
   }
@@ -194,7 +194,7 @@ Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
         if (answer.error().code() != Code::not_found || !ignores_absent(flags)) failed(one, answer.take_error());
         continue;
       }
-      one.uid = get_string(*answer, get_string(*answer, "kind") == "Status" ? "details.uid" : "metadata.uid");
+      one.uid = kind_in(*answer) == "Status" ? view::Status(*answer).details().uid() : metadata_of(*answer).uid();
       waiting.push_back(one);
     }
     print_deleted(flags, one);

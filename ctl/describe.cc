@@ -11,6 +11,7 @@
 #include "ctl/print.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -28,7 +29,7 @@ bool is_refusal(const Error& error) { return error.code() == Code::forbidden; }
 Result<std::string> events_text(Session& session, const json::value& object) {
   std::string path = session.path(schema::catalog().of(kEvent), text_at(object, "metadata.namespace"));
   std::vector<std::string> uids{std::string(uid_in_events(object))};
-  if (get_string(object, "kind") == "Node") uids.push_back(text_at(object, "metadata.uid"));
+  if (kind_in(object) == "Node") uids.push_back(text_at(object, "metadata.uid"));
   std::vector<json::value> sorted;
   for (const auto& uid : uids) {
     auto list = session.json(
@@ -36,7 +37,7 @@ Result<std::string> events_text(Session& session, const json::value& object) {
          .query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") + ",involvedObject.uid=" + uid}}});
     if (!list && is_refusal(list.error())) return "Events:\t" + unread_text(list.error().text()) + "\n";
     json::value events = TRY(std::move(list));
-    sorted.insert(sorted.end(), get_array(events, "items").begin(), get_array(events, "items").end());
+    sorted.insert(sorted.end(), items_of(events).begin(), items_of(events).end());
   }
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return event_time(a) < event_time(b); });
   if (sorted.empty()) return std::string("Events:\t<none>\n");
@@ -68,7 +69,7 @@ class Fetcher {
   Result<Related> related(const schema::KindInfo& kind) {
     Related related;
     std::string_view name = kind.kind.kind;
-    std::string own(get_string(object_, "metadata.name"));
+    std::string own(metadata_of(object_).name());
     if (kind.kind == kDeployment) related.replica_sets = TRY(told_or_refused(selected(kReplicaSet)));
     if (name == "ReplicaSet" || name == "ReplicationController" || name == "StatefulSet" || name == "DaemonSet")
       related.pods = TRY(told_or_refused(selected(kPod)));
@@ -87,7 +88,7 @@ class Fetcher {
   Result<std::vector<json::value>> list(const Kind& kind, std::string_view ns, Query query = {}) {
     const schema::KindInfo& info = schema::catalog().of(kind);
     json::value list = TRY(paged_list(session_, {.path = session_.path(info, ns), .query = std::move(query)}, chunk_size_));
-    return std::vector<json::value>(get_array(list, "items").begin(), get_array(list, "items").end());
+    return std::vector<json::value>(items_of(list).begin(), items_of(list).end());
   }
 
   static Result<RelatedList> told_or_refused(Result<std::vector<json::value>> got) {
@@ -151,7 +152,7 @@ bool has_no_events(const schema::KindInfo& kind) {
 std::string text_of(const schema::KindInfo& kind, const json::value& object, const Related& related) {
   if (kind.kind.group.find('.') != kind.kind.group.npos && !kind.kind.group.ends_with(".k8s.io")) return {};
   WallTime now = system_clock().now();
-  if (get_string(object, "kind") == "Pod") return pod_text(object, now);
+  if (kind_in(object) == "Pod") return pod_text(object, now);
   for (std::string text : {workload_text(object, related, now), machine_text(object, related, now), network_text(object, related),
                            storage_text(object, related, now), access_text(object)})
     if (!text.empty()) return text;
@@ -181,8 +182,8 @@ Result<bool> tell_by_prefix(Session& session, const DescribeFlags& flags) {
   const schema::KindInfo& kind = *named[0].kind;
   json::value list = TRY(paged_list(session, {.path = session.path(kind, session.ns())}, flags.chunk_size));
   bool any = false;
-  for (json::value object : get_array(list, "items")) {
-    if (!get_string(object, "metadata.name").starts_with(flags.args[1])) continue;
+  for (json::value object : items_of(list)) {
+    if (!metadata_of(object).name().starts_with(flags.args[1])) continue;
     name_kind(object, kind);
     std::string text = TRY(told(session, kind, object, flags));
     out(visible_lines(text) + "\n");

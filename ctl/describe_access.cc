@@ -12,6 +12,7 @@
 #include "ctl/jsonpath.h"
 #include "ctl/policy_rules.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -200,7 +201,7 @@ std::string data_text(const json::value& map) {
 }
 
 std::string access_text(const json::value& object) {
-  std::string_view kind = get_string(object, "kind");
+  std::string_view kind = kind_in(object);
   if (kind == "ServiceAccount") return account_text(object);
   if (kind == "Role" || kind == "ClusterRole") return role_text(object);
   if (kind == "RoleBinding" || kind == "ClusterRoleBinding") return binding_text(object);

@@ -5,6 +5,7 @@
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -300,7 +301,7 @@ std::string address_text(const json::value& address) {
 }  // namespace
 
 std::string network_text(const json::value& object, const Related& related) {
-  std::string_view kind = get_string(object, "kind");
+  std::string_view kind = kind_in(object);
   if (kind == "Service") return service_text(object, related);
   if (kind == "Endpoints") return endpoints_object_text(object);
   if (kind == "EndpointSlice") return slice_text(object);

@@ -7,6 +7,7 @@
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/schema/amounts.h"
 #include "store/schema/table.h"
 
@@ -223,7 +224,7 @@ std::string namespace_text(const json::value& object, const Related& related) {
 }  // namespace
 
 std::string machine_text(const json::value& object, const Related& related, WallTime now) {
-  std::string_view kind = get_string(object, "kind");
+  std::string_view kind = kind_in(object);
   if (kind == "Node") return node_text(object, related, now);
   if (kind == "Namespace") return namespace_text(object, related);
   if (kind == "ResourceQuota") return quota_text(object);

@@ -7,6 +7,7 @@
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -401,7 +402,7 @@ void put_volume_source(std::string& text, const json::value& holder, bool persis
 }
 
 std::string storage_text(const json::value& object, const Related& related, WallTime now) {
-  std::string_view kind = get_string(object, "kind");
+  std::string_view kind = kind_in(object);
   if (kind == "PersistentVolume") return volume_text(object, now);
   if (kind == "PersistentVolumeClaim") return claim_text(object, related, now);
   if (kind == "StorageClass") return storage_class_text(object);

@@ -7,6 +7,7 @@
 #include "ctl/jsonpath.h"
 #include "ctl/rollout.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -346,7 +347,7 @@ void put_fields(std::string& text, size_t level, const json::object& object) {
 }  // namespace
 
 std::string workload_text(const json::value& object, const Related& related, WallTime now) {
-  std::string_view kind = get_string(object, "kind");
+  std::string_view kind = kind_in(object);
   if (kind == "Deployment") return deployment_text(object, related);
   if (kind == "ReplicaSet" || kind == "ReplicationController") return replica_set_text(object, related);
   if (kind == "StatefulSet") return stateful_set_text(object, related);

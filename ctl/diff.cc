@@ -18,6 +18,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -74,7 +75,7 @@ struct Sides {  // directories
 Result<json::value> write_both(Session& session, const DiffFlags& flags, const Document& document, const std::string& ns,
                                const Sides& sides) {
   const auto& kind = *document.kind;
-  std::string name(get_string(document.object, "metadata.name"));
+  std::string name(metadata_of(document.object).name());
   auto found = session.json({.path = session.path(kind, ns, name)});
   if (!found && found.error().code() != Code::not_found) return found.take_error();
   json::value live = found ? std::move(*found) : json::value(), shown = live;
@@ -113,7 +114,7 @@ class DiffWriter {
     for (size_t at; !failed_ && (at = next_++) < documents.size();) {
       auto live = write_both(session_, flags_, documents[at], places_[at], sides_).wrap(documents[at].source);
       std::lock_guard lock(mutex_);
-      if (live) visited_.uids.insert(std::string(get_string(*live, "metadata.uid")));
+      if (live) visited_.uids.insert(std::string(metadata_of(*live).uid()));
       else if (!failed_.exchange(true)) failure_ = live.take_error();
     }
   }
@@ -135,10 +136,10 @@ Result<void> write_pruned(Session& session, const DiffFlags& flags, const Visite
   for (auto& [resource, object] : objects) {
     json::value nothing;
     if (resource.kind == "Secret" && resource.group.empty() && !flags.show_secrets) mask(object, nothing);
-    TRY(write_side(flags, sides.live,
-                   file_name(resource.group_version(), resource.kind, get_string(object, "metadata.namespace"),
-                             get_string(object, "metadata.name")),
-                   std::move(object)));
+    TRY(write_side(
+        flags, sides.live,
+        file_name(resource.group_version(), resource.kind, metadata_of(object).namespace_(), metadata_of(object).name()),
+        std::move(object)));
   }
   return {};
 }

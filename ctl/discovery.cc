@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -24,8 +25,8 @@ bool is_known(const std::vector<ApiResource>& resources, std::string_view group,
 
 // An APIGroupDiscoveryList.
 void read_aggregated(const json::value& list, Found& found) {
-  for (const auto& item : get_array(list, "items")) {
-    ApiGroup group{std::string(get_string(item, "metadata.name")), {}};
+  for (const auto& item : items_of(list)) {
+    ApiGroup group{std::string(metadata_of(item).name()), {}};
     for (const auto& version : get_array(item, "versions")) {
       group.versions.emplace_back(get_string(version, "version"));
       for (const auto& resource : get_array(version, "resources")) {
@@ -86,7 +87,7 @@ Result<std::vector<ApiResource>> discover_resources(Session& session, std::vecto
   Found found;
   for (const char* path : {"/api", "/apis"}) {
     json::value list = TRY(session.json({.path = path, .accept = kAggregated}));
-    if (get_string(list, "kind") == "APIGroupDiscoveryList") {
+    if (kind_in(list) == "APIGroupDiscoveryList") {
       read_aggregated(list, found);
       continue;
     }

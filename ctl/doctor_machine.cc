@@ -20,6 +20,7 @@
 #include "runtime/sys/process.h"
 #include "runtime/sys/project_quota.h"
 #include "runtime/sys/run.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -294,11 +295,11 @@ void ask_api(Commands& commands, const MachineInfo& info, DaemonInfo& daemon) {
   if (!ready) return;
   auto nodes = (*session)->json({.path = "/api/v1/nodes"});
   if (!nodes) return;
-  const json::array& items = get_array(*nodes, "items");
+  const json::array& items = items_of(*nodes);
   std::string own = info.settings.node_name.empty() ? to_lower(info.host_name) : info.settings.node_name;
   for (const auto& node : items) {
-    if (items.size() > 1 && get_string(node, "metadata.name") != own) continue;
-    daemon.node = get_string(node, "metadata.name");
+    if (items.size() > 1 && metadata_of(node).name() != own) continue;
+    daemon.node = metadata_of(node).name();
     daemon.conditions = get_array(node, "status.conditions");
   }
 }

@@ -11,6 +11,7 @@
 #include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
@@ -127,7 +128,7 @@ Result<std::vector<json::value>> objects_of(const std::string& text) {
   std::vector<json::value> parsed = TRY(parse_yaml(text));
   for (json::value& one : parsed) {
     if (!one.is_object()) return Error(Code::invalid, "an object with apiVersion and kind is expected");
-    if (get_string(one, "kind") != "List") {
+    if (kind_in(one) != "List") {
       objects.push_back(std::move(one));
       continue;
     }
@@ -142,15 +143,15 @@ Result<std::vector<json::value>> objects_of(const std::string& text) {
 }
 
 std::string identity_of(const json::value& object) {
-  std::string_view uid = get_string(object, "metadata.uid");
+  std::string_view uid = metadata_of(object).uid();
   if (!uid.empty()) return std::string(uid);
-  return std::string(get_string(object, "kind")) + "/" + std::string(get_string(object, "metadata.namespace")) + "/" +
-         std::string(get_string(object, "metadata.name"));
+  return std::string(kind_in(object)) + "/" + std::string(metadata_of(object).namespace_()) + "/" +
+         std::string(metadata_of(object).name());
 }
 
 // A namespace that was taken out is what it was. Errors: invalid for a change that no patch can make.
 Result<void> settle_identity(const Live& live, const json::value& before, json::value& after) {
-  std::string ns(get_string(after, "metadata.namespace"));
+  std::string ns(metadata_of(after).namespace_());
   if (live.kind->kind.namespaced && !ns.empty() && ns != live.ns)
     return Error(Code::invalid, "the namespace from the provided object " + coracle::quoted(ns) +
                                     " does not match the namespace " + coracle::quoted(live.ns) +
@@ -158,7 +159,7 @@ Result<void> settle_identity(const Live& live, const json::value& before, json::
   for (const char* field : {"apiVersion", "kind", "metadata.name"})
     if (get_string(before, field) != get_string(after, field))
       return Error(Code::invalid, "At least one of apiVersion, kind and name was changed");
-  if (std::string_view was = get_string(before, "metadata.namespace"); ns.empty() && !was.empty())
+  if (std::string_view was = metadata_of(before).namespace_(); ns.empty() && !was.empty())
     make(after, "metadata.namespace") = std::string(was);
   return {};
 }
@@ -172,8 +173,8 @@ Result<std::vector<EditedObject>> edited_objects(std::vector<json::value> object
     auto before = std::find_if(shown.begin(), shown.end(),
                                [id = identity_of(object)](const json::value& one) { return identity_of(one) == id; });
     if (before == shown.end())
-      return Error(Code::invalid, "no original object found for " + std::string(get_string(object, "kind")) + " " +
-                                      coracle::quoted(get_string(object, "metadata.name")));
+      return Error(Code::invalid, "no original object found for " + std::string(kind_in(object)) + " " +
+                                      coracle::quoted(metadata_of(object).name()));
     const Live& live = lives[size_t(before - shown.begin())];
     TRY(settle_identity(live, *before, object));
     if (flags.save_config) object = with_last_applied(object);

@@ -6,6 +6,7 @@
 #include "ctl/stream.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -32,8 +33,8 @@ Result<void> name_from_file(ExecFlags& flags) {
   if (documents.size() != 1)
     return Error(Code::bad_request, "expected one object in the file, there are " + std::to_string(documents.size()));
   const Document& one = documents.front();
-  flags.args.insert(flags.args.begin(), std::string(one.kind->kind.qualified_resource()) + "/" +
-                                            std::string(get_string(one.object, "metadata.name")));
+  flags.args.insert(flags.args.begin(),
+                    std::string(one.kind->kind.qualified_resource()) + "/" + std::string(metadata_of(one.object).name()));
   return {};
 }
 
@@ -76,12 +77,9 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   }
   if (attach && flags.use_stdin && !get_bool(*container, "stdin"))
     std::fprintf(stderr, "Warning: container %s was made without stdin: what is typed reaches nobody\n", name.c_str());
-  StreamRequest request{session->ns(),
-                        std::string(get_string(pod, "metadata.name")),
-                        name,
-                        attach ? std::vector<std::string>() : command,
-                        flags.use_stdin,
-                        flags.tty};
+  StreamRequest request{
+      session->ns(), std::string(metadata_of(pod).name()), name, attach ? std::vector<std::string>() : command, flags.use_stdin,
+      flags.tty};
   auto socket = TRY(open_stream(*session, request));
   if (attach && flags.tty && flags.use_stdin && !flags.quiet)
     std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);

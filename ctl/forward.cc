@@ -9,6 +9,7 @@
 #include "ctl/channels.h"
 #include "ctl/send_buffer.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -113,8 +114,7 @@ const json::value* container_port(const json::value& pod, std::string_view name)
 
 Result<uint16_t> named_port(const json::value& pod, const std::string& name) {
   if (const json::value* port = container_port(pod, name)) return uint16_t(get_int(*port, "containerPort"));
-  return Error(Code::bad_request,
-               "Pod '" + std::string(get_string(pod, "metadata.name")) + "' does not have a named port '" + name + "'");
+  return Error(Code::bad_request, "Pod '" + std::string(metadata_of(pod).name()) + "' does not have a named port '" + name + "'");
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ Result<PortMapping> parse_mapping(std::string_view text) {
 Result<uint16_t> pod_port(const json::value& pod, const json::value* service, const std::string& remote) {
   auto number = parse_number<uint16_t>(remote);
   if (!service) return number ? Result<uint16_t>(*number) : named_port(pod, remote);
-  std::string name(get_string(*service, "metadata.name"));
+  std::string name(metadata_of(*service).name());
   for (const json::value& port : get_array(*service, "spec.ports")) {
     bool meant = number ? get_int(port, "port") == *number : get_string(port, "name") == remote;
     if (!meant) continue;

@@ -8,6 +8,7 @@
 #include "ctl/flag_values.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 #include "store/schema/merge.h"
 
@@ -97,8 +98,8 @@ json::value job_from(const json::value& cron_job, const std::string& name) {
   metadata["annotations"] = std::move(annotations);
   metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "batch/v1"},
                                                          {"kind", "CronJob"},
-                                                         {"name", get_string(cron_job, "metadata.name")},
-                                                         {"uid", get_string(cron_job, "metadata.uid")},
+                                                         {"name", metadata_of(cron_job).name()},
+                                                         {"uid", metadata_of(cron_job).uid()},
                                                          {"controller", true}}};
   object["spec"] = get_object(cron_job, "spec.jobTemplate.spec");
   object["status"].emplace_object();

@@ -7,6 +7,7 @@
 #include "ctl/flag_values.h"
 #include "ctl/generate.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -141,7 +142,7 @@ Result<json::array> exposed_ports(OpenPorts wanted, const ExposeFlags& flags) {
 Result<json::object> exposed_selector(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
   if (!flags.selector.empty()) return labels_of(split_words(flags.selector, ','));
   json::object selector = get_object(object, "spec.selector.matchLabels");
-  if (kind.kind == kPod) selector = get_object(object, "metadata.labels");
+  if (kind.kind == kPod) selector = metadata_of(object).labels();
   if (kind.kind == kService || kind.kind == kReplicationController) selector = get_object(object, "spec.selector");
   if (selector.empty())
     return Error(Code::invalid, "couldn't retrieve selectors via --selector flag or introspection: the " +
@@ -163,10 +164,10 @@ Result<json::value> exposing_service_of(const json::value& object, const schema:
     return Error(Code::bad_request, "couldn't find port via --port flag or introspection");
   if (!flags.session_affinity.empty() && flags.session_affinity != "None" && flags.session_affinity != "ClientIP")
     return Error(Code::bad_request, "unknown session affinity: " + flags.session_affinity);
-  std::string name(get_string(object, "metadata.name").substr(0, kServiceNameBytesMax));
+  std::string name(metadata_of(object).name().substr(0, kServiceNameBytesMax));
   json::object service = named_object("v1", "Service", flags.name.empty() ? name : flags.name);
   json::object labels = TRY(labels_of(flags.labels));
-  if (labels.empty()) labels = get_object(object, "metadata.labels");
+  if (labels.empty()) labels = metadata_of(object).labels();
   if (!labels.empty()) service["metadata"].get_object()["labels"] = std::move(labels);
   json::object spec;
   if (!ports.empty()) spec["ports"] = std::move(ports);

@@ -11,6 +11,7 @@
 #include "ctl/sort_key.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/selector.h"
 #include "store/schema/table.h"
 
@@ -80,7 +81,7 @@ Result<json::value> list_all(Session& session, const GetFlags& flags, const Sele
     auto answered = session.json(page);
     if (!answered) return about_list(answered.take_error(), *selection.kind, flags.selector, flags.field_selector);
     json::value answer = std::move(*answered);
-    token = get_string(answer, "metadata.continue");
+    token = view::List(answer).metadata().continue_();
     if (whole.is_null()) {
       whole = std::move(answer);
     } else {
@@ -139,7 +140,7 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
     json::value object = *find(*event, "object");
     std::string type(get_string(*event, "type"));
     if (type == "BOOKMARK") return true;
-    if (table && get_string(object, "kind") == "Table") {
+    if (table && kind_in(object) == "Table") {
       if (!get_array(object, "columnDefinitions").empty()) columns = *find(object, "columnDefinitions");
       else object.as_object()["columnDefinitions"] = columns;
       TableOptions options = table_options(flags, selection, false);
@@ -185,14 +186,14 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
     std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
     LabelSelector labels = TRY(LabelSelector::parse(flags.selection().labels()));
     for (auto& document : documents) {
-      std::string name(get_string(document.object, "metadata.name"));
+      std::string name(metadata_of(document.object).name());
       auto ns = settle_namespace(session, document);
       if (!ns) failures.push_back(ns.take_error());
       else if (name.empty()) failures.push_back(Error(Code::bad_request, "resource name may not be empty").wrap(document.source));
       else if (labels.empty()) add(document.kind, *ns, name);
       else if (auto live = session.json({.path = session.path(*document.kind, *ns, name)}); !live)
         note_missing(flags, live.take_error(), failures);
-      else if (labels.matches(get_object(*live, "metadata.labels"))) add(document.kind, *ns, name);
+      else if (labels.matches(metadata_of(*live).labels())) add(document.kind, *ns, name);
     }
     return selections;
   }
@@ -210,14 +211,14 @@ json::value own_table(Session& session, const GetFlags& flags, const Selection& 
   std::string revision;
   WallTime now = system_clock().now();
   auto add = [&](const json::value& object) {
-    std::string age = schema::human_age(get_string(object, "metadata.creationTimestamp"), now);
-    rows.push_back(json::object{{"cells", json::array{get_string(object, "metadata.name"), age}}, {"object", object}});
+    std::string age = schema::human_age(metadata_of(object).creation_timestamp(), now);
+    rows.push_back(json::object{{"cells", json::array{metadata_of(object).name(), age}}, {"object", object}});
   };
   if (selection.names.empty()) {
     auto list = list_all(session, flags, selection, false);
     if (!list) return note_missing(flags, list.take_error(), failures), json::value();
-    revision = get_string(*list, "metadata.resourceVersion");
-    for (const json::value& item : get_array(*list, "items")) add(item);
+    revision = view::List(*list).metadata().resource_version();
+    for (const json::value& item : items_of(*list)) add(item);
   }
   for (const auto& name : selection.names) {
     auto one = get_one(session, flags, selection, name, false, false);
@@ -245,7 +246,7 @@ json::value selection_table(Session& session, const GetFlags& flags, const Selec
   }
   for (const auto& name : selection.names) {
     auto one = get_one(session, flags, selection, name, true, !flags.sort_by.empty());
-    if (one && get_string(*one, "kind") != "Table") return own_table(session, flags, selection, failures);  // a Scale
+    if (one && kind_in(*one) != "Table") return own_table(session, flags, selection, failures);  // a Scale
     if (!one) note_missing(flags, one.take_error(), failures);
     else if (table.is_null()) table = std::move(*one);
     else
@@ -305,7 +306,7 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
       printed = true;
     }
     if (flags.watches() && !table.is_null())
-      TRY(watch_selection(session, flags, *selection, std::string(get_string(table, "metadata.resourceVersion")), widths));
+      TRY(watch_selection(session, flags, *selection, std::string(view::List(table).metadata().resource_version()), widths));
   }
   if (!printed && failures.empty() && !flags.watches() && !flags.ignore_not_found) {
     bool namespaced = !flags.all_namespaces && std::all_of(selections.begin(), selections.end(),
@@ -328,7 +329,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
         note_missing(flags, list.take_error(), failures);
         continue;
       }
-      revision = get_string(*list, "metadata.resourceVersion");
+      revision = view::List(*list).metadata().resource_version();
       for (auto& item : make(*list, "items").as_array()) {
         name_kind(item, *selection.kind);
         objects.push_back(std::move(item));
@@ -340,7 +341,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
         note_missing(flags, one.take_error(), failures);
         continue;
       }
-      revision = get_string(*one, "metadata.resourceVersion");
+      revision = view::List(*one).metadata().resource_version();
       objects.push_back(std::move(*one));
     }
   }

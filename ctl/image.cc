@@ -18,6 +18,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 
 namespace coracle::ctl {
@@ -39,7 +40,7 @@ Result<int> run_image_list(Commands& commands, const std::string& output, bool n
     return 0;
   }
   const json::array* images = answer.if_array();
-  if (!images) images = &get_array(answer, "items");
+  if (!images) images = &items_of(answer);
   Columns columns;
   if (!no_headers) columns.add({"IMAGE", "TAG", "IMAGE ID", "SIZE"});
   for (const auto& image : *images) {
@@ -70,7 +71,7 @@ class Lines {
   Result<json::value> finish() {
     if (!partial_.empty()) line(partial_);
     bar_.end();
-    if (get_string(last_, "kind") == "Status" && get_string(last_, "status") != "Success") return error_from_status(last_);
+    if (kind_in(last_) == "Status" && get_string(last_, "status") != "Success") return error_from_status(last_);
     if (last_.is_null()) return Error(Code::unavailable, "the server's answer ended too early");
     return last_;
   }

@@ -8,6 +8,7 @@
 #include "ctl/kustomize/build.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -23,11 +24,11 @@ struct KustomizeFlags {
 
 // "apps_v1_deployment_web.yaml"; behind "prod_" if objects of several namespaces are written.
 std::string file_name(const json::value& object, const std::string& ns) {
-  std::string api_version(get_string(object, "apiVersion")), name;
+  std::string api_version(api_version_in(object)), name;
   size_t slash = api_version.find('/');
   for (const std::string& part : {slash == api_version.npos ? std::string() : api_version.substr(0, slash),
                                   slash == api_version.npos ? api_version : api_version.substr(slash + 1),
-                                  std::string(get_string(object, "kind")), std::string(get_string(object, "metadata.name"))})
+                                  std::string(kind_in(object)), std::string(metadata_of(object).name())})
     if (!part.empty()) name += (name.empty() ? "" : "_") + part;
   return to_lower((ns.empty() ? "" : ns + "_") + name + ".yaml");
 }

@@ -3,6 +3,7 @@
 #include "ctl/last_applied.h"
 
 #include "ctl/generate.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -37,7 +38,7 @@ std::string escaped_markup(const std::string& text) {
 }
 
 std::optional<std::string_view> last_applied_text(const json::value& live) {
-  const json::value* text = find_keys(live, {"metadata", "annotations", kLastApplied});
+  const json::value* text = metadata_of(live).annotations().if_contains(kLastApplied);
   if (!text || !text->is_string()) return std::nullopt;
   return std::string_view(text->get_string());
 }

@@ -12,6 +12,7 @@
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -183,7 +184,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   }
   std::vector<Stream> streams;
   for (const auto& pod : pods) {
-    std::string name(get_string(pod, "metadata.name"));
+    std::string name(metadata_of(pod).name());
     if (flags.all_containers) {
       for (const auto& container : containers_of(pod)) streams.push_back({name, container});
     } else {

@@ -5,6 +5,7 @@
 #include "ctl/last_applied.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -26,8 +27,8 @@ char name_letter(char hex) {
 }  // namespace
 
 std::string name_hash(const json::value& object) {
-  std::string_view kind = get_string(object, "kind");
-  json::object hashed{{"kind", kind}, {"name", get_string(object, "metadata.name")}, {"data", get_object(object, "data")}};
+  std::string_view kind = kind_in(object);
+  json::object hashed{{"kind", kind}, {"name", metadata_of(object).name()}, {"data", get_object(object, "data")}};
   if (kind == "Secret") hashed["type"] = get_string(object, "type");
   if (const json::value* immutable = find(object, "immutable")) hashed["immutable"] = *immutable;
   const json::object& binary = get_object(object, "binaryData");
@@ -39,7 +40,7 @@ std::string name_hash(const json::value& object) {
 }
 
 void append_hash(json::value& object) {
-  std::string name(get_string(object, "metadata.name"));
+  std::string name(metadata_of(object).name());
   make(object, "metadata.name") = name + "-" + name_hash(object);
 }
 

@@ -18,6 +18,7 @@
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -268,7 +269,7 @@ bool Output::print_event(std::string_view type, json::value object) const {
 }
 
 std::string object_names(const json::value& object) {
-  std::string_view kind = get_string(object, "kind"), version = get_string(object, "apiVersion");
+  std::string_view kind = kind_in(object), version = api_version_in(object);
   const json::value* items = object.is_object() ? object.get_object().if_contains("items") : nullptr;
   if (items && items->is_array()) {
     std::string all;
@@ -276,7 +277,7 @@ std::string object_names(const json::value& object) {
     return all;
   }
   size_t slash = version.find('/');
-  std::string name(get_string(object, "metadata.name"));
+  std::string name(metadata_of(object).name());
   if (name.empty()) name = "<unknown>";
   return to_lower(kind) + (slash == version.npos ? "" : "." + std::string(version.substr(0, slash))) + "/" + name + "\n";
 }

@@ -3,6 +3,7 @@
 #include "ctl/paged_list.h"
 
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 
@@ -16,8 +17,8 @@ Result<json::value> paged_list(Session& session, Request request, int64_t chunk_
     if (!token.empty()) page.query.emplace_back("continue", token);
     json::value answer = TRY(session.json(page));
     if (!answer.is_object()) return answer;
-    for (const json::value& item : get_array(answer, "items")) items.push_back(item);
-    token = get_string(answer, "metadata.continue");
+    for (const json::value& item : items_of(answer)) items.push_back(item);
+    token = view::List(answer).metadata().continue_();
     if (!token.empty()) continue;
     answer.get_object()["items"] = std::move(items);
     return answer;

@@ -10,6 +10,7 @@
 #include "ctl/target.h"
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -53,7 +54,7 @@ Result<json::value> read_patch(const PatchFlags& flags) {
 
 // A subresource may be of another kind: "scale.autoscaling/web patched".
 void print_patched(const PatchFlags& flags, const Live& live, json::value object, const std::string& what) {
-  std::string_view kind = get_string(object, "kind"), api_version = get_string(object, "apiVersion");
+  std::string_view kind = kind_in(object), api_version = api_version_in(object);
   bool is_message = flags.output.empty() || flags.output == "name";
   if (!is_message || kind.empty() || kind == live.kind->kind.kind) return print_done(flags, live, std::move(object), what);
   std::string group(api_version.substr(0, api_version.find('/') == api_version.npos ? 0 : api_version.find('/')));

@@ -7,6 +7,7 @@
 #include "ctl/command.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 
@@ -35,7 +36,7 @@ std::string selector_text(const json::value& selector) {
 Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector) {
   const schema::KindInfo& kind = schema::catalog().of(kPod);
   json::value list = TRY(session.json({.path = session.path(kind, ns), .query = {{"labelSelector", selector}}}));
-  const json::array& items = get_array(list, "items");
+  const json::array& items = items_of(list);
   std::vector<json::value> pods(items.begin(), items.end());
   std::stable_sort(pods.begin(), pods.end(), [](const json::value& a, const json::value& b) {
     return (get_string(a, "status.phase") == "Running") > (get_string(b, "status.phase") == "Running");
@@ -79,8 +80,7 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   if (found.empty())
     return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
   if (tells_which && found.size() > 1)
-    std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(),
-                 std::string(get_string(found.front(), "metadata.name")).c_str());
+    std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(), std::string(metadata_of(found.front()).name()).c_str());
   return std::move(found.front());
 }
 
@@ -109,14 +109,14 @@ std::string names_in_pod(const json::value& pod) {
 Result<const json::value*> named_container(const json::value& pod, std::string_view name) {
   if (const json::value* found = container_of_pod(pod, name)) return found;
   return Error(Code::bad_request, "container " + std::string(name) + " is not valid for pod " +
-                                      std::string(get_string(pod, "metadata.name")) + " out of: " + names_in_pod(pod));
+                                      std::string(metadata_of(pod).name()) + " out of: " + names_in_pod(pod));
 }
 
 Result<const json::value*> first_container(const json::value& pod, bool quiet) {
   const json::array& containers = get_array(pod, "spec.containers");
   if (containers.empty())
-    return Error(Code::bad_request, "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
-                                        std::string(get_string(pod, "metadata.name")) + " does not have any containers");
+    return Error(Code::bad_request, "pod " + std::string(metadata_of(pod).namespace_()) + "/" +
+                                        std::string(metadata_of(pod).name()) + " does not have any containers");
   bool alone = containers.size() == 1 && get_array(pod, "spec.initContainers").empty() &&
                get_array(pod, "spec.ephemeralContainers").empty();
   if (!quiet && !alone)
@@ -137,8 +137,8 @@ Result<const json::value*> choose_log_container(const json::value& pod, const st
   std::string_view marked = marked_container(pod);
   if (const json::value* found = marked.empty() ? nullptr : container_of_pod(pod, marked)) return found;
   if (!marked.empty())
-    tell("Default container name " + coracle::quoted(marked) + " not found in pod " +
-         std::string(get_string(pod, "metadata.name")) + "\n");
+    tell("Default container name " + coracle::quoted(marked) + " not found in pod " + std::string(metadata_of(pod).name()) +
+         "\n");
   return first_container(pod, quiet);
 }
 
@@ -150,8 +150,8 @@ Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view
     if (get_string(status, "name") != container) continue;
     if (int64_t code = get_int(status, "state.terminated.exitCode"); code != 0) return std::optional<int>(int(code));
   }
-  return Error(Code::internal, "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
-                                   std::string(get_string(pod, "metadata.name")) + " failed with unknown exit code");
+  return Error(Code::internal, "pod " + std::string(metadata_of(pod).namespace_()) + "/" + std::string(metadata_of(pod).name()) +
+                                   " failed with unknown exit code");
 }
 
 }  // namespace coracle::ctl

@@ -16,6 +16,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/sys/socket.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -59,8 +60,7 @@ Result<ForwardTarget> find_target(Session& session, const std::vector<std::strin
   std::string_view phase = get_string(pod, "status.phase");
   if (phase != "Running")
     return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));
-  ForwardTarget target{session.path(schema::catalog().of(kPod), session.ns(), get_string(pod, "metadata.name"), "portforward"),
-                       {}};
+  ForwardTarget target{session.path(schema::catalog().of(kPod), session.ns(), metadata_of(pod).name(), "portforward"), {}};
   for (size_t i = used; i < args.size(); ++i) {
     PortMapping mapping = TRY(parse_mapping(args[i]));
     uint16_t remote = TRY(pod_port(pod, service ? &*service : nullptr, mapping.remote));

@@ -8,6 +8,7 @@
 #include "ctl/last_applied.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
@@ -70,8 +71,8 @@ Result<void> find_prunable(Session& session, const ApiResource& resource, const 
   if (!list)
     return list.take_error().wrap(std::string("error pruning ") + (resource.namespaced ? "namespaced" : "nonNamespaced") +
                                   " object " + resource.group_version() + ", Kind=" + resource.kind);
-  for (const json::value& item : get_array(*list, "items")) {
-    if (!last_applied_text(item) || visited.uids.contains(std::string(get_string(item, "metadata.uid")))) continue;
+  for (const json::value& item : items_of(*list)) {
+    if (!last_applied_text(item) || visited.uids.contains(std::string(metadata_of(item).uid()))) continue;
     json::value object = json::object{{"apiVersion", resource.group_version()}, {"kind", resource.kind}};
     for (const auto& [name, field] : item.get_object()) object.get_object()[name] = field;
     found.push_back({resource, std::move(object)});
@@ -119,9 +120,8 @@ Result<void> prune_objects(Session& session, const DeletionFlags& flags, DryRun 
                            const std::vector<Prunable>& objects) {
   json::object options = TRY(deletion_options_of(session, flags));
   for (const auto& [resource, object] : objects) {
-    std::string name(get_string(object, "metadata.name"));
-    std::string path =
-        resource_path(resource, std::string(get_string(object, "metadata.namespace"))) + "/" + percent_encode(name);
+    std::string name(metadata_of(object).name());
+    std::string path = resource_path(resource, std::string(metadata_of(object).namespace_())) + "/" + percent_encode(name);
     if (dry_run != DryRun::client) TRY(session.json({.method = "DELETE", .path = path, .body = to_text(options)}));
     json::value shown = object;
     hide_managed_fields(shown);

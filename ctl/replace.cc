@@ -6,6 +6,7 @@
 #include "ctl/last_applied.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -30,7 +31,7 @@ Result<void> check_replace_flags(const ReplaceFlags& flags) {
 }
 
 Result<void> check_document_name(const Document& document) {
-  if (!get_string(document.object, "metadata.name").empty()) return {};
+  if (!metadata_of(document.object).name().empty()) return {};
   return Error(Code::invalid, "metadata.name is missing");
 }
 
@@ -43,11 +44,11 @@ Result<void> replace_one(Session& session, const ReplaceFlags& flags, Document& 
   TRY(check_document_name(document));
   remember_if(flags, document.object);
   if (flags.dry_run != DryRun::client) {
-    std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
+    std::string ns(metadata_of(document.object).namespace_()), name(metadata_of(document.object).name());
     std::string path = session.path(*document.kind, ns, name, flags.subresource);
-    if (get_string(document.object, "metadata.resourceVersion").empty())  // some kinds cannot be replaced without
+    if (metadata_of(document.object).resource_version().empty())  // some kinds cannot be replaced without
       if (auto live = session.json({.path = path}))
-        if (std::string_view version = get_string(*live, "metadata.resourceVersion"); !version.empty())
+        if (std::string_view version = metadata_of(*live).resource_version(); !version.empty())
           make(document.object, "metadata.resourceVersion") = version;
     document.object =
         TRY(session.json({.method = "PUT", .path = path, .query = flags.query(), .body = to_text(document.object)}));
@@ -75,8 +76,7 @@ Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
   std::vector<Document> documents = TRY(read_documents(flags.files, &failures)), gone;
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to replace");
   auto place = [](const Document& document) {
-    return std::pair(std::string(get_string(document.object, "metadata.namespace")),
-                     std::string(get_string(document.object, "metadata.name")));
+    return std::pair(std::string(metadata_of(document.object).namespace_()), std::string(metadata_of(document.object).name()));
   };
   auto failed = [&](Error error, const Document& document) {
     failures.push_back(std::move(error).wrap("error when replacing " + coracle::quoted(document.source)));

@@ -21,6 +21,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -40,9 +41,9 @@ class Attached {
   Attached(Session& session, const RunFlags& flags, const json::value& pod)
       : session_(session),
         flags_(flags),
-        name_(get_string(pod, "metadata.name")),
-        ns_(get_string(pod, "metadata.namespace")),
-        uid_(get_string(pod, "metadata.uid")),
+        name_(metadata_of(pod).name()),
+        ns_(metadata_of(pod).namespace_()),
+        uid_(metadata_of(pod).uid()),
         container_(flags.pod.name) {}
 
   Result<int> run() {

@@ -7,6 +7,7 @@
 #include "ctl/target.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/quantity.h"
 #include "store/object/status.h"
 
@@ -76,7 +77,7 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
   int64_t now = get_int(live.object, "spec.replicas", 1);
   if (flags.current >= 0 && now != flags.current)
     return Error(Code::conflict, "Expected replicas to be " + std::to_string(flags.current) + ", was " + std::to_string(now));
-  std::string version(get_string(live.object, "metadata.resourceVersion"));
+  std::string version(metadata_of(live.object).resource_version());
   if (!flags.resource_version.empty() && version != flags.resource_version)
     return Error(Code::conflict, "Expected resource version to be " + flags.resource_version + ", was " + version);
   json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
@@ -86,7 +87,7 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
   if (timeout.count() > 0 && flags.dry_run == DryRun::none)
     TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       if (!object) return not_found(live.kind->kind, live.name);
-      return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") &&
+      return metadata_of(*object).generation() <= get_int(*object, "status.observedGeneration") &&
              get_int(*object, "status.replicas") == flags.replicas;
     }));
   if (flags.recorder.wanted() && flags.dry_run != DryRun::client)  // as kubectl: it was scaled, whatever becomes of this

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/selector.h"
 
 namespace coracle::ctl {
@@ -69,8 +70,7 @@ Result<std::vector<Named>> named_by(const SelectionFlags& selection, const std::
 Result<void> select_documents(std::string_view selector, std::vector<Document>& documents) {
   LabelSelector labels = TRY(LabelSelector::parse(trim(selector)));
   if (labels.empty()) return {};
-  std::erase_if(documents,
-                [&](const Document& document) { return !labels.matches(get_object(document.object, "metadata.labels")); });
+  std::erase_if(documents, [&](const Document& document) { return !labels.matches(metadata_of(document.object).labels()); });
   return {};
 }
 

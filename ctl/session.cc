@@ -18,6 +18,7 @@
 #include "store/client/http.h"
 #include "store/client/in_cluster.h"
 #include "store/client/proxy.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
 #include "store/schema/decode.h"
@@ -266,13 +267,13 @@ Result<void> check_metadata(json::value& object, const std::string& source) {
 Result<void> read_document(json::value parsed, const std::string& source, std::vector<Document>& documents,
                            std::vector<Error>* wrong) {
   std::vector<json::value> objects;
-  std::string_view kind = get_string(parsed, "kind");
+  std::string_view kind = kind_in(parsed);
   if (kind.ends_with("List") && find(parsed, "items") && find(parsed, "items")->is_array()) {
     std::string_view of = kind.substr(0, kind.size() - std::string_view("List").size());
-    for (const auto& item : get_array(parsed, "items")) {
+    for (const auto& item : items_of(parsed)) {
       objects.push_back(item);
       if (of.empty() || !item.is_object() || item.get_object().contains("kind")) continue;
-      objects.back().get_object()["apiVersion"] = get_string(parsed, "apiVersion");  // as servers answer lists
+      objects.back().get_object()["apiVersion"] = api_version_in(parsed);  // as servers answer lists
       objects.back().get_object()["kind"] = of;
     }
   } else {
@@ -288,8 +289,8 @@ Result<void> read_document(json::value parsed, const std::string& source, std::v
                                           "' is missing: every object names its apiVersion and kind");
       TRY(check_metadata(object, source));
       if (const schema::KindInfo* kind = kind_of(object)) return kind;
-      return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) +
-                                      " in version " + coracle::quoted(get_string(object, "apiVersion")));
+      return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(kind_in(object)) + " in version " +
+                                      coracle::quoted(api_version_in(object)));
     };
     auto kind = complete();
     if (kind) documents.push_back({std::move(object), *kind, source});
@@ -455,7 +456,7 @@ Result<std::vector<Named>> parse_named(const std::vector<std::string>& args, std
 }
 
 Result<std::string> settle_namespace(const Session& session, Document& document) {
-  std::string ns(get_string(document.object, "metadata.namespace"));
+  std::string ns(metadata_of(document.object).namespace_());
   if (!document.kind->kind.namespaced) return std::string();
   if (ns.empty()) make(document.object, "metadata.namespace") = ns = session.ns();
   else if (session.ns_given() && ns != session.ns())
@@ -494,7 +495,7 @@ std::string message_name(const schema::KindInfo& kind, std::string_view name) {
 }
 
 const schema::KindInfo* kind_of(const json::value& object) {
-  return schema::catalog().by_kind(get_string(object, "apiVersion"), get_string(object, "kind"));
+  return schema::catalog().by_kind(api_version_in(object), kind_in(object));
 }
 
 }  // namespace coracle::ctl

@@ -8,6 +8,7 @@
 #include "ctl/flag_values.h"
 #include "ctl/set_command.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/schema/decode.h"
 #include "store/schema/merge.h"
 
@@ -21,10 +22,10 @@ json::value* step_into(json::value* from, std::initializer_list<std::string_view
 
 // As kubectl: with the name of Go's type.
 Error no_pods(const json::value& object) {
-  std::string_view version = get_string(object, "apiVersion");
+  std::string_view version = api_version_in(object);
   version.remove_prefix(version.rfind('/') + 1);  // npos + 1 is 0
   return Error(Code::bad_request, "the object is not a pod or does not have a pod template: *" + std::string(version) + "." +
-                                      std::string(get_string(object, "kind")));
+                                      std::string(kind_in(object)));
 }
 
 }  // namespace
@@ -208,8 +209,7 @@ Result<int> set_selector(Commands& commands, const SelectorFlags& flags) {
   std::vector<std::string> objects(flags.args.begin(), flags.args.end() - 1);
   json::object selector = TRY(label_selector_of(flags.args.back()));
   auto edit = [&](json::value& object) -> Result<void> {
-    if (get_string(object, "kind") != "Service")
-      return Error(Code::bad_request, "setting a selector is only supported for Services");
+    if (kind_in(object) != "Service") return Error(Code::bad_request, "setting a selector is only supported for Services");
     if (const json::value* expressions = selector.if_contains("matchExpressions"))
       return Error(Code::bad_request,
                    "match expression " + requirements_text(expressions->get_array()) + " not supported on this object");

@@ -10,6 +10,7 @@
 #include "ctl/set.h"
 #include "ctl/set_command.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/quantity.h"
 
 namespace coracle::ctl {
@@ -132,8 +133,8 @@ EnvText env_text(const json::value& object, const std::string& containers, const
   json::value copy = object;
   auto show = [&](json::value& container) {
     std::map<std::string, std::vector<std::string>> faults;  // by what is wrong
-    shown.text += "# " + std::string(get_string(object, "kind")) + " " + std::string(get_string(object, "metadata.name")) +
-                  ", container " + std::string(get_string(container, "name")) + "\n";
+    shown.text += "# " + std::string(kind_in(object)) + " " + std::string(metadata_of(object).name()) + ", container " +
+                  std::string(get_string(container, "name")) + "\n";
     for (const auto& variable : get_array(container, "env")) {
       const json::value* from = find(variable, "valueFrom");
       std::string name(get_string(variable, "name"));
@@ -312,7 +313,7 @@ Result<int> set_environment(Commands& commands, const EnvFlags& flags) {
   auto edit = [&](json::value& object) -> Result<void> {
     size_t found = TRY(set_env(object, flags.containers, changes.variables, changes.removed, flags.overwrite));
     if (found == 0)
-      tell("Warning: " + std::string(get_string(object, "kind")) + "/" + std::string(get_string(object, "metadata.name")) +
+      tell("Warning: " + std::string(kind_in(object)) + "/" + std::string(metadata_of(object).name()) +
            " does not have any containers matching " + coracle::quoted(flags.containers) + "\n");
     return {};
   };

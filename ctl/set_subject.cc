@@ -6,12 +6,13 @@
 #include "ctl/generate_rbac.h"
 #include "ctl/set.h"
 #include "ctl/set_command.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 
 namespace coracle::ctl {
 
 Result<void> add_subjects(json::value& object, const json::array& subjects) {
-  std::string_view kind = get_string(object, "kind");
+  std::string_view kind = kind_in(object);
   if (kind != "RoleBinding" && kind != "ClusterRoleBinding")
     return Error(Code::bad_request, "setting subjects is only supported for RoleBinding/ClusterRoleBinding");
   json::array all = get_array(object, "subjects");
@@ -48,7 +49,7 @@ Result<int> set_subject(Commands& commands, SetSubjectFlags& flags) {
   bool in_our_namespace = std::any_of(wanted.service_accounts.begin(), wanted.service_accounts.end(),
                                       [](const std::string& account) { return account.starts_with(':'); });
   auto edit = [&](json::value& object) -> Result<void> {
-    if (in_our_namespace && get_string(object, "kind") == "ClusterRoleBinding")
+    if (in_our_namespace && kind_in(object) == "ClusterRoleBinding")
       return Error(Code::bad_request, "serviceaccount must be <namespace>:<name>, namespace must be specified");
     return add_subjects(object, subjects);
   };

@@ -7,6 +7,7 @@
 #include "ctl/print.h"
 #include "ctl/selection.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 #include "store/object/selector.h"
 #include "store/schema/merge.h"
@@ -54,13 +55,13 @@ Result<Targets> file_targets(Session& session, const TargetFlags& flags, const S
   for (auto& document : documents) {
     json::value as_written = flags.local ? document.object : json::value();
     auto ns = settle_namespace(session, document);
-    std::string name(get_string(document.object, "metadata.name"));
+    std::string name(metadata_of(document.object).name());
     if (!ns) targets.missing.push_back(ns.take_error());
     else if (flags.local) targets.found.push_back({document.kind, *ns, name, std::move(as_written)});
     else read_live(session, *document.kind, *ns, name, targets);
   }
   if (!selector.empty())
-    std::erase_if(targets.found, [&](const Live& live) { return !selector.matches(get_object(live.object, "metadata.labels")); });
+    std::erase_if(targets.found, [&](const Live& live) { return !selector.matches(metadata_of(live.object).labels()); });
   return targets;
 }
 
@@ -77,9 +78,9 @@ Result<Targets> named_targets(Session& session, const TargetFlags& flags, const 
     if (!selection.labels().empty()) request.query.emplace_back("labelSelector", selection.labels());
     if (!selection.fields().empty()) request.query.emplace_back("fieldSelector", selection.fields());
     json::value list = TRY(paged_list(session, std::move(request), flags.chunk_size));
-    for (const auto& item : get_array(list, "items")) {
+    for (const auto& item : items_of(list)) {
       targets.found.push_back(
-          {one.kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), item});
+          {one.kind, std::string(metadata_of(item).namespace_()), std::string(metadata_of(item).name()), item});
       name_kind(targets.found.back().object, *one.kind);
     }
   }

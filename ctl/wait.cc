@@ -11,6 +11,7 @@
 #include "ctl/target.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/selector.h"
 
 namespace coracle::ctl {
@@ -55,7 +56,7 @@ Result<void> watch_until(Session& session, const std::string& path, const Query&
   auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     json::value list = TRY(session.json({.path = path, .query = query}));
-    const json::array& items = get_array(list, "items");
+    const json::array& items = items_of(list);
     bool holds = TRY(look(items.empty() ? nullptr : &items.front()));
     if (holds) return {};
     auto left = kWatchLongest;
@@ -64,7 +65,7 @@ Result<void> watch_until(Session& session, const std::string& path, const Query&
       if (left.count() <= 0) return Error(Code::timeout, "timed out waiting for the condition");
     }
     holds = TRY(watch_some(session, path, query, std::min(left, kWatchLongest),
-                           std::string(get_string(list, "metadata.resourceVersion")), look));
+                           std::string(view::List(list).metadata().resource_version()), look));
     if (holds) return {};
   }
 }
@@ -99,7 +100,7 @@ Result<void> wait_for_any(Session& session, const schema::KindInfo& kind, const 
 Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                        const std::string& uid, milliseconds timeout) {
   return wait_until(session, kind, ns, name, timeout, [&](const json::value* object) -> Result<bool> {
-    return !object || (!uid.empty() && get_string(*object, "metadata.uid") != uid);
+    return !object || (!uid.empty() && metadata_of(*object).uid() != uid);
   });
 }
 
@@ -160,8 +161,7 @@ Result<bool> Condition::holds(const json::value* object) const {
       if (to_lower(get_string(condition, "type")) != name_) continue;
       const json::value* observed = find(condition, "observedGeneration");
       if (!observed) observed = find(*object, "status.observedGeneration");
-      if (observed && observed->is_number() && observed->to_number<int64_t>() < get_int(*object, "metadata.generation"))
-        return false;
+      if (observed && observed->is_number() && observed->to_number<int64_t>() < metadata_of(*object).generation()) return false;
       return to_lower(get_string(condition, "status")) == value_;
     }
     return false;
@@ -226,10 +226,9 @@ class Waiting {
       TRY(watch_until(session_, path, query, left(),
                       [](const json::value* object) -> Result<bool> { return object != nullptr; }));
     json::value list = TRY(session_.json({.path = path, .query = query}));
-    for (const auto& item : get_array(list, "items")) {
+    for (const auto& item : items_of(list)) {
       ++found;
-      auto done =
-          one(kind, std::string(get_string(item, "metadata.namespace")), std::string(get_string(item, "metadata.name")), false);
+      auto done = one(kind, std::string(metadata_of(item).namespace_()), std::string(metadata_of(item).name()), false);
       if (!done) failures.push_back(done.take_error());
     }
     return {};
@@ -245,10 +244,10 @@ class Waiting {
       auto object = session_.json(request);
       if (!object && object.error().code() == Code::not_found && condition.of_deletion()) return false;
       json::value now = TRY(std::move(object));
-      uid = get_string(now, "metadata.uid");
+      uid = metadata_of(now).uid();
     }
     auto look = [&](const json::value* object) -> Result<bool> {
-      if (condition.of_deletion() && object && get_string(*object, "metadata.uid") != uid)
+      if (condition.of_deletion() && object && metadata_of(*object).uid() != uid)
         object = nullptr;  // another object with this name
       if (object) last = *object;
       return condition.holds(object);
@@ -291,7 +290,7 @@ Result<int> look_locally(const WaitFlags& flags, const std::vector<Condition>& c
   std::vector<Document> documents = TRY(read_documents(flags.files));
   std::vector<Error> failures;
   for (Document& document : documents) {
-    std::string name(get_string(document.object, "metadata.name"));
+    std::string name(metadata_of(document.object).name());
     bool met = true;
     for (const Condition& condition : conditions) {
       bool holds = TRY(condition.holds(&document.object));
@@ -330,11 +329,11 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
     LabelSelector labels = TRY(LabelSelector::parse(selection.labels()));
     std::vector<Document> documents = TRY(read_documents(flags.files));
     for (auto& document : documents) {
-      std::string ns = TRY(settle_namespace(*session, document)), name(get_string(document.object, "metadata.name"));
+      std::string ns = TRY(settle_namespace(*session, document)), name(metadata_of(document.object).name());
       // Those that the object has at the server. What is not there yet is waited for, or said to be absent.
       if (!labels.empty() && !name.empty()) {
         auto live = session->json({.path = session->path(*document.kind, ns, name)});
-        if (live && !labels.matches(get_object(*live, "metadata.labels"))) continue;
+        if (live && !labels.matches(metadata_of(*live).labels())) continue;
       }
       ++found;
       auto done = waiting.one(*document.kind, ns, name, true);

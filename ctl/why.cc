@@ -4,6 +4,7 @@
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::ctl {
@@ -27,7 +28,7 @@ WhySource source_of(Session& session) {
   source.list = [&session](std::string_view kind) -> Result<json::array> {
     const schema::KindInfo* info = TRY(kind_called(kind));
     json::value list = TRY(session.json({.path = session.path(*info, session.ns())}));
-    return get_array(list, "items");
+    return items_of(list);
   };
   source.placement = [&session](std::string_view pod) {
     return session.json({.path = kPlacement, .query = {{"namespace", session.ns()}, {"pod", std::string(pod)}}});

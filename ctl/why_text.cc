@@ -8,6 +8,7 @@
 #include "ctl/print.h"
 #include "ctl/why.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/selector.h"
 #include "store/schema/catalog.h"
 
@@ -30,7 +31,7 @@ bool is_true(const json::value* condition) { return condition && get_string(*con
 
 bool controlled_by(const json::value& object, const json::value& owner) {
   for (const json::value& reference : get_array(object, "metadata.ownerReferences"))
-    if (get_bool(reference, "controller") && get_string(reference, "uid") == get_string(owner, "metadata.uid")) return true;
+    if (get_bool(reference, "controller") && get_string(reference, "uid") == metadata_of(owner).uid()) return true;
   return false;
 }
 
@@ -402,7 +403,7 @@ class Answer {
     json::array pods = TRY(std::move(got));
     std::vector<const json::value*> chosen;
     for (const json::value& pod : pods)
-      if (selector.matches(get_object(pod, "metadata.labels")) && !pod_finished(pod)) chosen.push_back(&pod);
+      if (selector.matches(metadata_of(pod).labels()) && !pod_finished(pod)) chosen.push_back(&pod);
     size_t ready = size_t(std::count_if(chosen.begin(), chosen.end(), [](auto* pod) { return pod_ready(*pod); }));
     line(depth, name + ": " + number(int64_t(ready)) + " of " + number(int64_t(chosen.size())) + " pods with " + selector.text() +
                     " are ready");

@@ -16,10 +16,11 @@ inline const json::array& items_of(const json::value& list) { return view::List(
 void items_of(const json::value&& list) = delete;
 
 // What the JSON says that it is.
-inline std::string_view kind_in(const json::value& object) { return get_string(object, "kind"); }
+inline std::string_view kind_in(const json::value& object) { return view::PartialObjectMetadata(object).kind(); }
+inline std::string_view api_version_in(const json::value& object) { return view::PartialObjectMetadata(object).api_version(); }
 // Whether the JSON says that it is an object of this kind.
 inline bool says_kind(const json::value& object, const Kind& kind) {
-  return kind_in(object) == kind.kind && get_string(object, "apiVersion") == kind.api_version();
+  return kind_in(object) == kind.kind && api_version_in(object) == kind.api_version();
 }
 
 }  // namespace coracle
