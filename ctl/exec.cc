@@ -7,6 +7,7 @@
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::ctl {
 namespace {
@@ -61,21 +62,21 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   if (!attach && command.empty()) return Error(Code::bad_request, "you must specify at least one command for the container");
   Session* session = TRY(commands.session());
   json::value pod = TRY(one_pod(*session, named, false, patience));
-  std::string_view phase = get_string(pod, "status.phase");
-  if (phase == "Succeeded" || phase == "Failed")
+  std::string_view phase = view::Pod(pod).status().phase();
+  if (is_terminal_phase(phase))
     return Error(Code::bad_request, std::string("cannot ") + (attach ? "attach" : "exec into") +
                                         " a container in a completed pod; current phase is " + std::string(phase));
-  const json::value* container = TRY(choose_container(pod, flags.container, flags.quiet));
-  std::string name(get_string(*container, "name"));
+  view::Container container = TRY(choose_container(pod, flags.container, flags.quiet));
+  std::string name(container.name());
   if (flags.tty && !::isatty(STDIN_FILENO)) {
     if (flags.use_stdin) std::fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", stderr);
     else flags.tty = false;
   }
-  if (attach && flags.tty && !get_bool(*container, "tty")) {
+  if (attach && flags.tty && !container.tty()) {
     std::fprintf(stderr, "Unable to use a TTY - container %s did not allocate one\n", name.c_str());
     flags.tty = false;
   }
-  if (attach && flags.use_stdin && !get_bool(*container, "stdin"))
+  if (attach && flags.use_stdin && !container.stdin())
     std::fprintf(stderr, "Warning: container %s was made without stdin: what is typed reaches nobody\n", name.c_str());
   StreamRequest request{
       session->ns(), std::string(metadata_of(pod).name()), name, attach ? std::vector<std::string>() : command, flags.use_stdin,

@@ -102,9 +102,11 @@ Result<void> show_log(Session& session, const LogFlags& flags, const Stream& str
 }
 
 std::vector<std::string> containers_of(const json::value& pod) {
+  view::PodSpec spec = view::Pod(pod).spec();
   std::vector<std::string> names;
-  for (const char* list : {"spec.initContainers", "spec.containers", "spec.ephemeralContainers"})
-    for (const auto& container : get_array(pod, list)) names.emplace_back(get_string(container, "name"));
+  for (view::Container container : spec.init_containers()) names.emplace_back(container.name());
+  for (view::Container container : spec.containers()) names.emplace_back(container.name());
+  for (view::EphemeralContainer container : spec.ephemeral_containers()) names.emplace_back(container.name());
   return names;
 }
 
@@ -141,7 +143,7 @@ Result<std::vector<json::value>> pods_of(Session& session, const std::vector<std
   const schema::KindInfo& kind = *named.front().kind;
   json::value object = TRY(session.json({.path = session.path(kind, session.ns(), named.front().name)}));
   if (kind.kind == kPod) return std::vector{std::move(object)};
-  const json::value* selector = find(object, "spec.selector");
+  const json::value* selector = selector_of(object);
   if (!selector) return Error(Code::bad_request, message_name(kind, named.front().name) + " selects no pods");
   std::string labels = selector_text(*selector);
   pods = TRY(pods_by_selector(session, session.ns(), labels));
@@ -188,8 +190,8 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     if (flags.all_containers) {
       for (const auto& container : containers_of(pod)) streams.push_back({name, container});
     } else {
-      const json::value* container = TRY(choose_log_container(pod, flags.container, flags.all_pods));
-      streams.push_back({name, std::string(get_string(*container, "name"))});
+      view::Container container = TRY(choose_log_container(pod, flags.container, flags.all_pods));
+      streams.push_back({name, std::string(container.name())});
     }
   }
   if (!flags.follow || streams.size() <= 1) {

@@ -11,17 +11,20 @@
 
 namespace coracle::ctl {
 
+const json::value* selector_of(const json::value& object) { return view::Deployment(object).spec().selector().pointer(); }
+
 std::string selector_text(const json::value& selector) {
   const json::object* object = selector.if_object();
   if (!object) return {};
   std::vector<std::pair<std::string, std::string>> requirements;  // by key, which orders them
   bool structured = object->contains("matchLabels") || object->contains("matchExpressions");
-  const json::object& labels = structured ? get_object(selector, "matchLabels") : *object;
+  view::LabelSelector given(selector);
+  const json::object& labels = structured ? given.match_labels() : *object;
   for (const auto& [key, value] : labels)
     requirements.emplace_back(key, std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : ""));
-  for (const auto& expression : get_array(selector, "matchExpressions")) {
-    std::string key(get_string(expression, "key")), op(get_string(expression, "operator"));
-    std::vector<std::string> values = get_strings(expression, "values");
+  for (view::LabelSelectorRequirement expression : given.match_expressions()) {
+    std::string key(expression.key()), op(expression.operator_());
+    std::vector<std::string> values(expression.values().begin(), expression.values().end());
     std::sort(values.begin(), values.end());
     if (op == "Exists") requirements.emplace_back(key, key);
     else if (op == "DoesNotExist") requirements.emplace_back(key, "!" + key);
@@ -38,9 +41,7 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
   json::value list = TRY(session.json({.path = session.path(kind, ns), .query = {{"labelSelector", selector}}}));
   const json::array& items = items_of(list);
   std::vector<json::value> pods(items.begin(), items.end());
-  std::stable_sort(pods.begin(), pods.end(), [](const json::value& a, const json::value& b) {
-    return (get_string(a, "status.phase") == "Running") > (get_string(b, "status.phase") == "Running");
-  });
+  std::ranges::stable_partition(pods, [](const json::value& pod) { return view::Pod(pod).status().phase() == "Running"; });
   return pods;
 }
 
@@ -67,7 +68,7 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   }
   json::value object = TRY(session.json({.path = session.path(*named.kind, session.ns(), named.name)}));
   if (named.kind->kind == kPod) return object;
-  const json::value* selector = find(object, "spec.selector");
+  const json::value* selector = selector_of(object);
   if (!selector) {
     std::string type =
         "*" + std::string(named.kind->kind.version) + "." + std::string(named.kind->kind.kind);  // Go's, as kubectl
@@ -87,55 +88,60 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
 namespace {
 
 std::string_view marked_container(const json::value& pod) {
-  const json::value* mark = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
+  const json::value* mark = metadata_of(pod).annotations().if_contains("kubectl.kubernetes.io/default-container");
   return mark && mark->is_string() ? std::string_view(mark->get_string()) : std::string_view();
 }
 
-const json::value* container_of_pod(const json::value& pod, std::string_view name) {
-  for (const char* list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
-    for (const auto& container : get_array(pod, list))
-      if (get_string(container, "name") == name) return &container;
-  return nullptr;
+// Absent if there is none with this name.
+view::Container container_of_pod(const json::value& pod, std::string_view name) {
+  view::PodSpec spec = view::Pod(pod).spec();
+  for (const json::array* list : {&spec.containers().raw(), &spec.init_containers().raw(), &spec.ephemeral_containers().raw()})
+    for (const auto& one : *list)
+      if (view::Container container(one); container.name() == name) return container;
+  return {};
 }
 
 std::string names_in_pod(const json::value& pod) {
+  view::PodSpec spec = view::Pod(pod).spec();
   std::vector<std::string> names;
-  for (const auto& [list, kind] : {std::pair("spec.containers", ""), std::pair("spec.ephemeralContainers", " (ephem)"),
-                                   std::pair("spec.initContainers", " (init)")})
-    for (const auto& container : get_array(pod, list)) names.push_back(std::string(get_string(container, "name")) + kind);
+  auto add = [&](auto containers, const char* kind) {
+    for (auto container : containers) names.push_back(std::string(container.name()) + kind);
+  };
+  add(spec.containers(), "");
+  add(spec.ephemeral_containers(), " (ephem)");
+  add(spec.init_containers(), " (init)");
   return join(names, ", ");
 }
 
-Result<const json::value*> named_container(const json::value& pod, std::string_view name) {
-  if (const json::value* found = container_of_pod(pod, name)) return found;
+Result<view::Container> named_container(const json::value& pod, std::string_view name) {
+  if (view::Container found = container_of_pod(pod, name)) return found;
   return Error(Code::bad_request, "container " + std::string(name) + " is not valid for pod " +
                                       std::string(metadata_of(pod).name()) + " out of: " + names_in_pod(pod));
 }
 
-Result<const json::value*> first_container(const json::value& pod, bool quiet) {
-  const json::array& containers = get_array(pod, "spec.containers");
+Result<view::Container> first_container(const json::value& pod, bool quiet) {
+  view::PodSpec spec = view::Pod(pod).spec();
+  view::Range<view::Container> containers = spec.containers();
   if (containers.empty())
     return Error(Code::bad_request, "pod " + std::string(metadata_of(pod).namespace_()) + "/" +
                                         std::string(metadata_of(pod).name()) + " does not have any containers");
-  bool alone = containers.size() == 1 && get_array(pod, "spec.initContainers").empty() &&
-               get_array(pod, "spec.ephemeralContainers").empty();
+  bool alone = containers.size() == 1 && spec.init_containers().empty() && spec.ephemeral_containers().empty();
   if (!quiet && !alone)
-    tell("Defaulted container " + coracle::quoted(get_string(containers.front(), "name")) + " out of: " + names_in_pod(pod) +
-         "\n");
-  return &containers.front();
+    tell("Defaulted container " + coracle::quoted(containers[0].name()) + " out of: " + names_in_pod(pod) + "\n");
+  return containers[0];
 }
 
 }  // namespace
 
-Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet) {
+Result<view::Container> choose_container(const json::value& pod, const std::string& name, bool quiet) {
   std::string_view wanted = name.empty() ? marked_container(pod) : std::string_view(name);
   return wanted.empty() ? first_container(pod, quiet) : named_container(pod, wanted);
 }
 
-Result<const json::value*> choose_log_container(const json::value& pod, const std::string& name, bool quiet) {
+Result<view::Container> choose_log_container(const json::value& pod, const std::string& name, bool quiet) {
   if (!name.empty()) return named_container(pod, name);
   std::string_view marked = marked_container(pod);
-  if (const json::value* found = marked.empty() ? nullptr : container_of_pod(pod, marked)) return found;
+  if (view::Container found = marked.empty() ? view::Container() : container_of_pod(pod, marked)) return found;
   if (!marked.empty())
     tell("Default container name " + coracle::quoted(marked) + " not found in pod " + std::string(metadata_of(pod).name()) +
          "\n");
@@ -143,12 +149,12 @@ Result<const json::value*> choose_log_container(const json::value& pod, const st
 }
 
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container) {
-  std::string_view phase = get_string(pod, "status.phase");
-  if (phase == "Succeeded") return std::optional<int>(0);
-  if (phase != "Failed") return std::optional<int>();
-  for (const auto& status : get_array(pod, "status.containerStatuses")) {
-    if (get_string(status, "name") != container) continue;
-    if (int64_t code = get_int(status, "state.terminated.exitCode"); code != 0) return std::optional<int>(int(code));
+  view::PodStatus pod_status = view::Pod(pod).status();
+  if (pod_status.phase() == "Succeeded") return std::optional<int>(0);
+  if (pod_status.phase() != "Failed") return std::optional<int>();
+  for (view::ContainerStatus status : pod_status.container_statuses()) {
+    if (status.name() != container) continue;
+    if (int64_t code = status.state().terminated().exit_code(); code != 0) return std::optional<int>(int(code));
   }
   return Error(Code::internal, "pod " + std::string(metadata_of(pod).namespace_()) + "/" + std::string(metadata_of(pod).name()) +
                                    " failed with unknown exit code");

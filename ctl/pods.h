@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ctl/session.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 
@@ -20,15 +21,18 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
 Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false,
                             std::chrono::milliseconds patience = {});
 // The container `name`; if that is "", the one in the annotation kubectl.kubernetes.io/default-container, else the first. If
-// there are several and neither names one, prints the first's name to standard error, unless `quiet`. The result points into
-// `pod`. Errors: bad_request, with the names of the containers. Source: kubectl pkg/cmd/util/podcmd.
-Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet);
+// there are several and neither names one, prints the first's name to standard error, unless `quiet`. The result is a view of
+// `pod`; a debug container is read as a container, too. Errors: bad_request, with the names of the containers. Source: kubectl
+// pkg/cmd/util/podcmd.
+Result<view::Container> choose_container(const json::value& pod, const std::string& name, bool quiet);
 // The same for logs, which takes the first container where the annotation names none that is there, and prints that to standard
 // error, also if `quiet`. Source: kubectl pkg/polymorphichelpers/logsforobject.go.
-Result<const json::value*> choose_log_container(const json::value& pod, const std::string& name, bool quiet);
+Result<view::Container> choose_log_container(const json::value& pod, const std::string& name, bool quiet);
 // The exit code of a finished pod: 0 if it succeeded, else the container's. Returns nothing if the pod still runs. Pure. Errors:
 // internal if the pod failed and the container's status has no exit code.
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);
+// The selector of a workload or Service, which all these kinds have at the same place; nullptr if it has none.
+const json::value* selector_of(const json::value& object);
 // The text form of {"matchLabels": …, "matchExpressions": …} or of a plain map, sorted by key as Go's labels are.
 std::string selector_text(const json::value& selector);
 

@@ -37,8 +37,7 @@ std::string annotation(const json::value& object, std::string_view name) {
   return value && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-// Deployments, StatefulSets, DaemonSets and ReplicaSets have selector and template at the same place.
-view::LabelSelector selector_of(const json::value& object) { return view::Deployment(object).spec().selector(); }
+// Deployments, StatefulSets, DaemonSets and ReplicaSets have it at the same place.
 view::PodTemplateSpec pod_template_of(const json::value& object) { return view::Deployment(object).spec().template_(); }
 
 std::string count(int64_t number) { return std::to_string(number); }
@@ -217,8 +216,9 @@ Result<Rolling> rolling_of(const Live& live, const std::string& what) {
 Result<std::vector<Revision>> history_of(Session& session, const Live& live, Rolling rolling) {
   const schema::KindInfo& kind =
       *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
+  const json::value* selector = selector_of(live.object);
   json::value list = TRY(session.json(
-      {.path = session.path(kind, live.ns), .query = {{"labelSelector", selector_text(selector_of(live.object).raw())}}}));
+      {.path = session.path(kind, live.ns), .query = {{"labelSelector", selector ? selector_text(*selector) : ""}}}));
   return history_of(live.object, items_of(list), rolling);
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 #include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::ctl {
 namespace {
@@ -65,10 +66,10 @@ class Attached {
     return exit_code();
   }
 
-  const json::value* state_of(const json::value& pod) const {
-    for (const auto& status : get_array(pod, "status.containerStatuses"))
-      if (get_string(status, "name") == container_) return find(status, "state");
-    return nullptr;
+  view::ContainerState state_of(view::Pod pod) const {  // absent if the container has none yet
+    for (view::ContainerStatus status : pod.status().container_statuses())
+      if (status.name() == container_) return status.state();
+    return {};
   }
 
   // Returns true if the pod runs, false if it has already ended.
@@ -77,16 +78,15 @@ class Attached {
     std::string waiting;
     auto waited = wait_until(session_, kind_, ns_, name_, timeout, [&](const json::value* pod) -> Result<bool> {
       if (!pod) return Error(Code::not_found, "pod " + name_ + " was deleted");
-      std::string_view phase = get_string(*pod, "status.phase");
-      ended = phase == "Succeeded" || phase == "Failed";
-      const json::value* state = state_of(*pod);
+      ended = is_terminal(view::Pod(*pod));
+      view::ContainerState state = state_of(view::Pod(*pod));
       if (!state) return ended;
-      ended |= find(*state, "terminated") != nullptr;
-      if (const json::value* why = find(*state, "waiting")) {
-        waiting = get_string(*why, "reason");
-        if (std::string_view message = get_string(*why, "message"); !message.empty()) waiting.append(": ").append(message);
+      ended |= state.has_terminated();
+      if (view::ContainerStateWaiting why = state.waiting()) {
+        waiting = why.reason();
+        if (!why.message().empty()) waiting.append(": ").append(why.message());
       }
-      return ended || find(*state, "running") != nullptr;
+      return ended || state.has_running();
     });
     if (!waited && waited.error().code() == Code::timeout)
       return Error(Code::timeout, "pod " + name_ + " does not run after " + flags_.running_timeout +

@@ -34,7 +34,7 @@ std::string container_chosen(const std::string& annotations, const std::string& 
   json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web","annotations":{)" + annotations +
                                 R"(}},"spec":{)" + spec + "}}");
   auto container = choose_container(pod, name, true);
-  return container ? std::string(get_string(**container, "name")) : container.error().text();
+  return container ? std::string(container->name()) : container.error().text();
 }
 
 TEST(Pods, a_container_is_chosen_by_name_then_mark_then_order) {
