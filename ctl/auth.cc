@@ -10,6 +10,7 @@
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -107,10 +108,10 @@ Result<int> list_rules(Session& session, const CanIFlags& flags) {
   json::value review = json::object{
       {"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SelfSubjectRulesReview"}, {"spec", {{"namespace", session.ns()}}}};
   json::value answer = TRY(post_review(session, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review));
-  if (get_bool(answer, "status.incomplete"))
-    tell("Warning: the list may be incomplete: " + std::string(get_string(answer, "status.evaluationError")) + "\n");
-  std::vector<PolicyRule> rules = policy_rules_of(get_array(answer, "status.resourceRules"));
-  for (const auto& rule : policy_rules_of(get_array(answer, "status.nonResourceRules"))) rules.push_back(rule);
+  view::SubjectRulesReviewStatus found = view::SelfSubjectRulesReview(answer).status();
+  if (found.incomplete()) tell("Warning: the list may be incomplete: " + std::string(found.evaluation_error()) + "\n");
+  std::vector<PolicyRule> rules = policy_rules_of(found.resource_rules().raw());
+  for (const auto& rule : policy_rules_of(found.non_resource_rules().raw())) rules.push_back(rule);
   Columns columns;
   if (!flags.no_headers) columns.add({"Resources", "Non-Resource URLs", "Resource Names", "Verbs"});
   for (const auto& rule : compacted(rules))
@@ -126,10 +127,11 @@ Result<int> run_can_i(Commands& commands, const CanIFlags& flags) {
   json::value review = access_review(*session, flags);
   if (flags.no_headers) return Error(Code::bad_request, "--no-headers cannot be set without --list specified");
   json::value answer = TRY(post_review(*session, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review));
-  bool allowed = get_bool(answer, "status.allowed");
+  view::SubjectAccessReviewStatus status = view::SelfSubjectAccessReview(answer).status();
+  bool allowed = status.allowed();
   std::string text = allowed ? "yes" : "no";
-  for (const char* field : {"status.reason", "status.evaluationError"})
-    if (std::string_view why = get_string(answer, field); !allowed && !why.empty()) text.append(" - ").append(why);
+  for (std::string_view why : {status.reason(), status.evaluation_error()})
+    if (!allowed && !why.empty()) text.append(" - ").append(why);
   if (!flags.quiet) out(text + "\n");
   return allowed ? 0 : 1;
 }
@@ -151,22 +153,22 @@ Result<json::value> review_self(Session& session) {
       "authentication.k8s.io/v1alpha1 or authentication.k8s.io/v1beta1 or authentication.k8s.io/v1 API");
 }
 
-std::string whoami_table(const json::value& user) {
+std::string whoami_table(view::UserInfo user) {
   Columns columns;
   columns.add({"ATTRIBUTE", "VALUE"});
   auto add_text = [&](const char* name, std::string_view value) {
     if (!value.empty()) columns.add({name, std::string(value)});
   };
-  add_text("Username", get_string(user, "username"));
-  add_text("UID", get_string(user, "uid"));
-  if (auto groups = get_strings(user, "groups"); !groups.empty()) columns.add({"Groups", go_list(groups)});
-  json::value extra = get_object(user, "extra");
+  add_text("Username", user.username());
+  add_text("UID", user.uid());
+  if (!user.groups().empty()) columns.add({"Groups", go_list(strings(user.groups()))});
+  const json::object& extra = user.extra();
   std::vector<std::string> keys;
-  for (const auto& [key, values] : extra.get_object()) keys.emplace_back(key);
+  for (const auto& [key, values] : extra) keys.emplace_back(key);
   std::sort(keys.begin(), keys.end());
   for (const auto& key : keys) {
     std::vector<std::string> words;
-    if (const json::array* values = extra.get_object().at(key).if_array())
+    if (const json::array* values = extra.at(key).if_array())
       for (const auto& value : *values)
         if (value.is_string()) words.emplace_back(value.get_string());
     columns.add({"Extra: " + key, go_list(words)});
@@ -180,7 +182,7 @@ Result<int> run_whoami(Commands& commands, const Output& output) {
   json::object ordered{{"kind", "SelfSubjectReview"}};  // kubectl's order
   for (const auto& [name, value] : answer.get_object()) ordered.emplace(name, value);
   if (!output.empty()) output.print(std::move(ordered), JsonOrder::given);
-  else if (const json::value* user = find(answer, "status.userInfo")) out(whoami_table(*user));
+  else if (view::UserInfo user = view::SelfSubjectReview(answer).status().user_info()) out(whoami_table(user));
   return 0;
 }
 

@@ -43,8 +43,9 @@ Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
 }
 
 bool decided(const json::value& request, std::string_view type) {
-  const json::array& all = get_array(request, "status.conditions");
-  return std::any_of(all.begin(), all.end(), [&](const json::value& condition) { return get_string(condition, "type") == type; });
+  for (view::CertificateSigningRequestCondition condition : view::CertificateSigningRequest(request).status().conditions())
+    if (condition.type() == type) return true;
+  return false;
 }
 
 // Approves or denies each request. An earlier decision stays unless --force is given.
@@ -58,8 +59,8 @@ Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std:
       json::value& conditions = make(request, "status.conditions");
       if (!conditions.is_array()) conditions.emplace_array();
       json::array& all = conditions.get_array();
-      all.erase(std::remove_if(all.begin(), all.end(), [&](const json::value& each) { return get_string(each, "type") == type; }),
-                all.end());
+      auto same = [&](const json::value& each) { return view::CertificateSigningRequestCondition(each).type() == type; };
+      all.erase(std::remove_if(all.begin(), all.end(), same), all.end());
       all.push_back(json::object{
           {"type", type},
           {"status", "True"},

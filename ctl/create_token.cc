@@ -9,6 +9,7 @@
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -62,7 +63,7 @@ Result<int> run_create_token(Commands& commands, const std::string& name, const 
                                .path = session->path(schema::catalog().of(kServiceAccount), session->ns(), name, "token"),
                                .body = to_text(wanted)});
   if (!answer) return Error(answer.error().code(), "failed to create token: " + answer.error().text());
-  std::string token(get_string(*answer, "status.token"));
+  std::string token(view::TokenRequest(*answer).status().token());
   if (token.empty()) return Error(Code::internal, "failed to create token: no token in server response");
   if (!flags.output.empty()) flags.output.print(*std::move(answer), JsonOrder::given);
   else out(token + (::isatty(STDOUT_FILENO) ? "\n" : ""));  // a file gets the token alone

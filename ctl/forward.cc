@@ -105,15 +105,10 @@ class Tie {
   bool server_ended_ = false, server_left_ = false, told_local_ = false;  // state of the pod's side
 };
 
-const json::value* container_port(const json::value& pod, std::string_view name) {
-  for (const json::value& container : get_array(pod, "spec.containers"))
-    for (const json::value& port : get_array(container, "ports"))
-      if (get_string(port, "name") == name) return &port;
-  return nullptr;
-}
-
 Result<uint16_t> named_port(const json::value& pod, const std::string& name) {
-  if (const json::value* port = container_port(pod, name)) return uint16_t(get_int(*port, "containerPort"));
+  for (view::Container container : view::Pod(pod).spec().containers())
+    for (view::ContainerPort port : container.ports())
+      if (port.name() == name) return uint16_t(port.container_port());
   return Error(Code::bad_request, "Pod '" + std::string(metadata_of(pod).name()) + "' does not have a named port '" + name + "'");
 }
 
@@ -144,15 +139,16 @@ Result<uint16_t> pod_port(const json::value& pod, const json::value* service, co
   auto number = parse_number<uint16_t>(remote);
   if (!service) return number ? Result<uint16_t>(*number) : named_port(pod, remote);
   std::string name(metadata_of(*service).name());
-  for (const json::value& port : get_array(*service, "spec.ports")) {
-    bool meant = number ? get_int(port, "port") == *number : get_string(port, "name") == remote;
+  view::ServiceSpec spec = view::Service(*service).spec();
+  for (view::ServicePort port : spec.ports()) {
+    bool meant = number ? port.port() == *number : port.name() == remote;
     if (!meant) continue;
-    uint16_t own = uint16_t(get_int(port, "port"));
-    const json::value* target = find(port, "targetPort");
-    if (get_string(*service, "spec.clusterIP") == "None" || !target) return own;
+    uint16_t own = uint16_t(port.port());
+    const json::value* target = port.target_port();
+    if (spec.cluster_ip() == "None" || !target) return own;
     if (target->is_string()) return named_port(pod, std::string(target->get_string()));
-    int64_t at = get_int(port, "targetPort");
-    return at ? uint16_t(at) : own;
+    const int64_t* at = target->if_int64();
+    return at && *at ? uint16_t(*at) : own;
   }
   if (number) return Error(Code::bad_request, "Service " + name + " does not have a service port " + remote);
   return Error(Code::bad_request, "Service '" + name + "' does not have a named port '" + remote + "'");

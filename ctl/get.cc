@@ -132,16 +132,18 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
   auto line = [&](std::string_view text) -> bool {
     auto event = parse_json(text);
     if (!event) return true;
-    if (get_string(*event, "type") == "ERROR") {
-      failed = Error(Code::gone, std::string(get_string(*event, "object.message")));
+    view::WatchEvent watched(*event);
+    if (watched.type() == "ERROR") {
+      failed = Error(Code::gone, std::string(view::Status(watched.object()).message()));
       ended_badly = true;
       return false;
     }
-    json::value object = *find(*event, "object");
-    std::string type(get_string(*event, "type"));
+    if (!watched.object()) return true;
+    json::value object = *watched.object();
+    std::string type(watched.type());
     if (type == "BOOKMARK") return true;
     if (table && kind_in(object) == "Table") {
-      if (!get_array(object, "columnDefinitions").empty()) columns = *find(object, "columnDefinitions");
+      if (const json::array& defined = view::Table(object).column_definitions().raw(); !defined.empty()) columns = defined;
       else object.as_object()["columnDefinitions"] = columns;
       TableOptions options = table_options(flags, selection, false);
       options.headers = options.headers && widths.empty();  // before the first row ever
@@ -250,7 +252,7 @@ json::value selection_table(Session& session, const GetFlags& flags, const Selec
     if (!one) note_missing(flags, one.take_error(), failures);
     else if (table.is_null()) table = std::move(*one);
     else
-      for (const auto& row : get_array(*one, "rows")) make(table, "rows").as_array().push_back(row);
+      for (const auto& row : view::Table(*one).rows().raw()) make(table, "rows").as_array().push_back(row);
   }
   return table;
 }
@@ -297,7 +299,7 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
   bool several = are_several_kinds(tables);
   for (const auto& [selection, table] : tables) {
     std::vector<size_t> widths;  // of this table, for its changes
-    if (!get_array(table, "rows").empty() && !flags.watch_only) {
+    if (!view::Table(table).rows().empty() && !flags.watch_only) {
       if (printed && !flags.no_headers) out("\n");
       TableOptions options = table_options(flags, *selection, several);
       options.widths = &widths;

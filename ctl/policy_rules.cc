@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -50,9 +51,10 @@ std::string sort_text(const PolicyRule& rule) {
 
 }  // namespace
 
-PolicyRule policy_rule_of(const json::value& rule) {
-  return {get_strings(rule, "verbs"), get_strings(rule, "apiGroups"), get_strings(rule, "resources"),
-          get_strings(rule, "resourceNames"), get_strings(rule, "nonResourceURLs")};
+PolicyRule policy_rule_of(const json::value& json) {
+  view::PolicyRule rule(json);
+  return {strings(rule.verbs()), strings(rule.api_groups()), strings(rule.resources()), strings(rule.resource_names()),
+          strings(rule.non_resource_urls())};
 }
 
 std::vector<PolicyRule> policy_rules_of(const json::array& rules) {

@@ -57,7 +57,7 @@ Result<ForwardTarget> find_target(Session& session, const std::vector<std::strin
       service = TRY(session.json({.path = session.path(*parsed.front().kind, session.ns(), parsed.front().name)}));
   }
   json::value pod = TRY(one_pod(session, named, false, patience));
-  std::string_view phase = get_string(pod, "status.phase");
+  std::string_view phase = view::Pod(pod).status().phase();
   if (phase != "Running")
     return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));
   ForwardTarget target{session.path(schema::catalog().of(kPod), session.ns(), metadata_of(pod).name(), "portforward"), {}};

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::chrono::minutes kBackdate{5}, kShortest{10};
 
-std::vector<std::string> strings(view::Range<std::string_view> texts) { return {texts.begin(), texts.end()}; }
-
 User asker(view::CertificateSigningRequestSpec request) {
   User user;
   user.name = request.username(), user.uid = request.uid();

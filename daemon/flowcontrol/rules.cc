@@ -12,8 +12,6 @@ constexpr int64_t kPrecedence = 1000, kShares = 30, kQueues = 64, kHandSize = 8,
 constexpr int64_t kMost = 1'000'000;
 constexpr std::string_view kCatchAll = "catch-all";
 
-std::vector<std::string> words(view::Range<std::string_view> texts) { return {texts.begin(), texts.end()}; }
-
 bool covers_word(const std::vector<std::string>& listed, std::string_view what) {
   return std::any_of(listed.begin(), listed.end(), [&](const std::string& one) { return one == "*" || one == what; });
 }
@@ -71,10 +69,10 @@ SchemaRule::SchemaRule(view::FlowSchema schema)
     Rule rule;
     for (view::FlowcontrolSubject subject : entry.subjects()) rule.subjects.push_back(read_subject(subject));
     for (view::ResourcePolicyRule one : entry.resource_rules())
-      rule.resources.push_back(
-          {words(one.verbs()), words(one.api_groups()), words(one.resources()), words(one.namespaces()), one.cluster_scope()});
+      rule.resources.push_back({strings(one.verbs()), strings(one.api_groups()), strings(one.resources()),
+                                strings(one.namespaces()), one.cluster_scope()});
     for (view::NonResourcePolicyRule one : entry.non_resource_rules())
-      rule.paths.push_back({words(one.verbs()), words(one.non_resource_urls())});
+      rule.paths.push_back({strings(one.verbs()), strings(one.non_resource_urls())});
     rules_.push_back(std::move(rule));
   }
 }

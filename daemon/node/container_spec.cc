@@ -43,8 +43,6 @@ std::string capability_name(std::string_view text) {  // NET_ADMIN, cap_net_admi
   return name == "ALL" || name.starts_with("CAP_") ? name : "CAP_" + name;
 }
 
-std::vector<std::string> strings(view::Range<std::string_view> texts) { return {texts.begin(), texts.end()}; }
-
 // Of the container, else of the pod.
 view::SeccompProfile seccomp_profile(view::Pod pod, view::Container container) {
   view::SeccompProfile own = container.security_context().seccomp_profile();

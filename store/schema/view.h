@@ -11,8 +11,10 @@
 
 #include <cstdint>
 #include <source_location>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/base/json.h"
 #include "store/object/object_ptr.h"
@@ -86,6 +88,9 @@ class Range {  // a JSON array, read as T
  private:
   const json::array* array_ = nullptr;
 };
+
+// A copy of the texts.
+inline std::vector<std::string> strings(Range<std::string_view> texts) { return {texts.begin(), texts.end()}; }
 
 class View {
  public:
