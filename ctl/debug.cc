@@ -85,7 +85,7 @@ class Debugging {
   }
 
   Result<json::value> add_ephemeral(const DebugPod& made, const std::string& ns) {
-    const json::array& all = get_array(made.pod, "spec.ephemeralContainers");
+    const json::array& all = view::Pod(made.pod).spec().ephemeral_containers().raw();
     json::value patch = json::object{{"spec", {{"ephemeralContainers", json::array{all.back()}}}}};
     auto patched = session_.json({.method = "PATCH",
                                   .path = session_.path(pod_kind(), ns, metadata_of(made.pod).name(), "ephemeralcontainers"),
@@ -100,13 +100,6 @@ class Debugging {
     return patched;
   }
 
-  static const json::value* state_of(const json::value& pod, const std::string& container) {
-    for (const char* list : {"status.initContainerStatuses", "status.containerStatuses", "status.ephemeralContainerStatuses"})
-      for (const json::value& status : get_array(pod, list))
-        if (get_string(status, "name") == container) return find(status, "state");
-    return nullptr;
-  }
-
   std::string log_of(const std::string& ns, const std::string& name, const std::string& container) {
     return session_
         .text({.path = session_.path(pod_kind(), ns, name, "log"), .query = {{"container", container}}, .accept = "*/*"})
@@ -116,8 +109,8 @@ class Debugging {
   // Waits until the status says that the container has ended, which it does a moment after the stream. False: it still runs.
   bool has_ended(const StreamRequest& request) {
     auto look = [&](const json::value* pod) -> Result<bool> {
-      const json::value* state = pod ? state_of(*pod, request.container) : nullptr;
-      return !pod || (state && !find(*state, "running"));  // "waiting" to be started again
+      view::ContainerState state = pod ? container_state_of(*pod, request.container) : view::ContainerState();
+      return !pod || (state && !state.has_running());  // "waiting" to be started again
     };
     return bool(wait_until(session_, pod_kind(), request.ns, request.pod, kEndTimeout, look));
   }
@@ -164,16 +157,14 @@ class Debugging {
     std::string told;
     auto look = [&](const json::value* pod) -> Result<bool> {
       if (!pod) return Error(Code::not_found, "pods " + coracle::quoted(name) + " not found");
-      const json::value* state = state_of(*pod, container);
+      view::ContainerState state = container_state_of(*pod, container);
       if (!state) return false;
-      ended = find(*state, "terminated") != nullptr;
-      for (const char* list : {"spec.containers", "spec.initContainers", "spec.ephemeralContainers"})
-        for (const json::value& one : get_array(*pod, list))
-          if (get_string(one, "name") == container) has_tty = get_bool(one, "tty");
-      std::string message(get_string(*state, "waiting.message"));
+      ended = state.has_terminated();
+      has_tty = container_of_pod(*pod, container).tty();
+      std::string message(state.waiting().message());
       if (!options_.quiet && !message.empty() && message != told)
         tell("Warning: container " + container + ": " + (told = message) + "\n");
-      return ended || find(*state, "running") != nullptr;
+      return ended || state.has_running();
     };
     TRY(wait_until(session_, pod_kind(), ns, name, std::chrono::milliseconds(0), look));
     if (ended) return show_log(ns, name, container);

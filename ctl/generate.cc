@@ -91,17 +91,17 @@ json::value job_of(const JobFlags& flags) {
 json::value job_from(const json::value& cron_job, const std::string& name) {
   json::object object = named_object("batch/v1", "Job", name);
   json::object& metadata = object["metadata"].get_object();
-  if (const json::object& labels = get_object(cron_job, "spec.jobTemplate.metadata.labels"); !labels.empty())
-    metadata["labels"] = labels;
+  view::JobTemplateSpec job_template = view::CronJob(cron_job).spec().job_template();
+  if (const json::object& labels = job_template.metadata().labels(); !labels.empty()) metadata["labels"] = labels;
   json::object annotations{{"cronjob.kubernetes.io/instantiate", "manual"}};
-  for (const auto& [key, value] : get_object(cron_job, "spec.jobTemplate.metadata.annotations")) annotations[key] = value;
+  for (const auto& [key, value] : job_template.metadata().annotations()) annotations[key] = value;
   metadata["annotations"] = std::move(annotations);
   metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "batch/v1"},
                                                          {"kind", "CronJob"},
                                                          {"name", metadata_of(cron_job).name()},
                                                          {"uid", metadata_of(cron_job).uid()},
                                                          {"controller", true}}};
-  object["spec"] = get_object(cron_job, "spec.jobTemplate.spec");
+  object["spec"] = job_template.spec().members();
   object["status"].emplace_object();
   return object;
 }

@@ -89,19 +89,19 @@ using OpenPorts = std::vector<std::pair<uint16_t, std::set<std::string>>>;  // p
 
 OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
   OpenPorts all;
-  auto add = [&](const json::value& port, std::string_view number_field) {
-    auto number = uint16_t(get_int(port, number_field));
+  auto add = [&](uint16_t number, std::string_view given) {
     auto known = std::ranges::find(all, number, &OpenPorts::value_type::first);
     if (known == all.end()) known = all.insert(all.end(), {number, {}});
-    std::string protocol(get_string(port, "protocol"));
-    known->second.insert(protocol.empty() ? "TCP" : protocol);
+    known->second.insert(given.empty() ? "TCP" : std::string(given));
   };
   if (kind.kind == kService) {
-    for (const json::value& port : get_array(object, "spec.ports")) add(port, "port");
+    for (view::ServicePort port : view::Service(object).spec().ports()) add(uint16_t(port.port()), port.protocol());
     return all;
   }
-  for (const json::value& container : get_array(object, kind.kind == kPod ? "spec.containers" : "spec.template.spec.containers"))
-    for (const json::value& port : get_array(container, "ports")) add(port, "containerPort");
+  // All workloads have the template at the same place.
+  view::PodSpec pod = kind.kind == kPod ? view::Pod(object).spec() : view::Deployment(object).spec().template_().spec();
+  for (view::Container container : pod.containers())
+    for (view::ContainerPort port : container.ports()) add(uint16_t(port.container_port()), port.protocol());
   return all;
 }
 
@@ -141,9 +141,10 @@ Result<json::array> exposed_ports(OpenPorts wanted, const ExposeFlags& flags) {
 
 Result<json::object> exposed_selector(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
   if (!flags.selector.empty()) return labels_of(split_words(flags.selector, ','));
-  json::object selector = get_object(object, "spec.selector.matchLabels");
+  json::object selector = view::Deployment(object).spec().selector().match_labels();
   if (kind.kind == kPod) selector = metadata_of(object).labels();
-  if (kind.kind == kService || kind.kind == kReplicationController) selector = get_object(object, "spec.selector");
+  if (kind.kind == kService) selector = view::Service(object).spec().selector();
+  if (kind.kind == kReplicationController) selector = view::ReplicationController(object).spec().selector();
   if (selector.empty())
     return Error(Code::invalid, "couldn't retrieve selectors via --selector flag or introspection: the " +
                                     std::string(kind.singular) + " has no labels and cannot be exposed");

@@ -92,7 +92,8 @@ std::string_view marked_container(const json::value& pod) {
   return mark && mark->is_string() ? std::string_view(mark->get_string()) : std::string_view();
 }
 
-// Absent if there is none with this name.
+}  // namespace
+
 view::Container container_of_pod(const json::value& pod, std::string_view name) {
   view::PodSpec spec = view::Pod(pod).spec();
   for (const json::array* list : {&spec.containers().raw(), &spec.init_containers().raw(), &spec.ephemeral_containers().raw()})
@@ -100,6 +101,16 @@ view::Container container_of_pod(const json::value& pod, std::string_view name) 
       if (view::Container container(one); container.name() == name) return container;
   return {};
 }
+
+view::ContainerState container_state_of(const json::value& pod, std::string_view name) {
+  view::PodStatus status = view::Pod(pod).status();
+  for (const auto& list : {status.init_container_statuses(), status.container_statuses(), status.ephemeral_container_statuses()})
+    for (view::ContainerStatus container : list)
+      if (container.name() == name) return container.state();
+  return {};
+}
+
+namespace {
 
 std::string names_in_pod(const json::value& pod) {
   view::PodSpec spec = view::Pod(pod).spec();

@@ -28,6 +28,10 @@ Result<view::Container> choose_container(const json::value& pod, const std::stri
 // The same for logs, which takes the first container where the annotation names none that is there, and prints that to standard
 // error, also if `quiet`. Source: kubectl pkg/polymorphichelpers/logsforobject.go.
 Result<view::Container> choose_log_container(const json::value& pod, const std::string& name, bool quiet);
+// The container of this name, read as a container if it is a debug container, too; absent if there is none.
+view::Container container_of_pod(const json::value& pod, std::string_view name);
+// The state in the container's status; absent if that has none yet.
+view::ContainerState container_state_of(const json::value& pod, std::string_view name);
 // The exit code of a finished pod: 0 if it succeeded, else the container's. Returns nothing if the pod still runs. Pure. Errors:
 // internal if the pod failed and the container's status has no exit code.
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);

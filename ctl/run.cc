@@ -66,12 +66,6 @@ class Attached {
     return exit_code();
   }
 
-  view::ContainerState state_of(view::Pod pod) const {  // absent if the container has none yet
-    for (view::ContainerStatus status : pod.status().container_statuses())
-      if (status.name() == container_) return status.state();
-    return {};
-  }
-
   // Returns true if the pod runs, false if it has already ended.
   Result<bool> wait_started(std::chrono::milliseconds timeout) {
     bool ended = false;
@@ -79,7 +73,7 @@ class Attached {
     auto waited = wait_until(session_, kind_, ns_, name_, timeout, [&](const json::value* pod) -> Result<bool> {
       if (!pod) return Error(Code::not_found, "pod " + name_ + " was deleted");
       ended = is_terminal(view::Pod(*pod));
-      view::ContainerState state = state_of(view::Pod(*pod));
+      view::ContainerState state = container_state_of(*pod, container_);
       if (!state) return ended;
       ended |= state.has_terminated();
       if (view::ContainerStateWaiting why = state.waiting()) {

@@ -40,10 +40,10 @@ Result<bool> watch_some(Session& session, const std::string& path, Query query, 
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
       auto event = parse_json(std::string_view(partial).substr(0, end));
       if (!event) continue;
-      std::string_view type = get_string(*event, "type");
+      std::string_view type = view::WatchEvent(*event).type();
       if (type == "ERROR") return false;  // the revision is too old: the caller lists again
       if (type == "BOOKMARK") continue;
-      looked = look(type == "DELETED" ? nullptr : find(*event, "object"));
+      looked = look(type == "DELETED" ? nullptr : view::WatchEvent(*event).object());
       if (!looked || *looked) return false;
     }
     return true;
