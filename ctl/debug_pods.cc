@@ -20,7 +20,7 @@ json::value* container_named(json::value& pod, const std::string& name) {
     json::value* found = const_cast<json::value*>(find(pod, std::string("spec.") + list));
     if (!found || !found->is_array()) continue;
     for (json::value& container : found->get_array())
-      if (get_string(container, "name") == name) return &container;
+      if (view::Container(container).name() == name) return &container;
   }
   return nullptr;
 }
@@ -91,7 +91,7 @@ void drop_what_is_not_kept(json::value& pod, const DebugOptions& options) {
 }
 
 void share_processes(json::value& pod) {
-  if (!find(pod, "spec.shareProcessNamespace")) make(pod, "spec.shareProcessNamespace") = true;
+  if (!view::Pod(pod).spec().has_share_process_namespace()) make(pod, "spec.shareProcessNamespace") = true;
 }
 
 void restrict_rights(json::value& container) {
@@ -137,12 +137,13 @@ Result<void> lay_over(json::value& pod, const char* list, const std::string& nam
 }
 
 bool is_powerless(json::value& pod, const std::string& name) {
-  if (get_int(pod, "spec.securityContext.runAsUser") == 0) return false;
+  if (view::Pod(pod).spec().security_context().run_as_user() == 0) return false;
   json::value* container = container_named(pod, name);
-  if (!container || !find(*container, "securityContext")) return false;
-  const json::value* user = find(*container, "securityContext.runAsUser");
-  if (user && get_int(*container, "securityContext.runAsUser") == 0) return false;
-  return get_bool(*container, "securityContext.privileged") || !get_array(*container, "securityContext.capabilities.add").empty();
+  if (!container) return false;
+  view::SecurityContext rights = view::Container(*container).security_context();
+  if (!rights) return false;
+  if (rights.has_run_as_user() && rights.run_as_user() == 0) return false;
+  return rights.privileged() || !rights.capabilities().add().empty();
 }
 
 // As docker's reference.ReferenceRegexp, which is looked for anywhere in the text: a reference somewhere in it is enough.
@@ -218,9 +219,9 @@ Result<void> check_debug_options(const DebugOptions& options) {
 Result<DebugPod> debug_copy(const json::value& pod, const DebugOptions& options, const NameSuffix& suffix) {
   DebugPod made;
   json::object metadata{{"name", options.copy_to}, {"namespace", metadata_of(pod).namespace_()}};
-  for (const char* field : {"labels", "annotations"})
-    if (const json::value* kept = find(pod, std::string("metadata.") + field)) metadata[field] = *kept;
-  const json::value* spec = find(pod, "spec");
+  if (metadata_of(pod).has_labels()) metadata["labels"] = metadata_of(pod).labels();
+  if (metadata_of(pod).has_annotations()) metadata["annotations"] = metadata_of(pod).annotations();
+  const json::value* spec = view::Pod(pod).spec().pointer();
   made.pod = json::object{{"apiVersion", "v1"},
                           {"kind", "Pod"},
                           {"metadata", std::move(metadata)},
@@ -237,7 +238,7 @@ Result<DebugPod> debug_copy(const json::value& pod, const DebugOptions& options,
     return image;
   };
   for (json::value& container : array_at(made.pod, "spec.containers"))
-    if (std::string image = image_for(get_string(container, "name")); !image.empty()) container.as_object()["image"] = image;
+    if (std::string image = image_for(view::Container(container).name()); !image.empty()) container.as_object()["image"] = image;
 
   json::value* container = options.container.empty() ? nullptr : container_named(made.pod, options.container);
   if (!container && options.image.empty()) {

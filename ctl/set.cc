@@ -60,7 +60,7 @@ Result<size_t> each_container(json::value& object, const std::string& pattern, c
     json::value* containers = step_into(spec, {list});
     if (!containers || !containers->is_array()) continue;
     for (auto& container : containers->as_array()) {
-      if (!container.is_object() || !matches_pattern(get_string(container, "name"), pattern)) continue;
+      if (!container.is_object() || !matches_pattern(view::Container(container).name(), pattern)) continue;
       ++found;
       act(container);
     }
@@ -74,7 +74,7 @@ std::vector<std::string> container_names(const json::value& object) {
   std::vector<std::string> names;
   json::value copy = object;
   (void)each_container(copy, "*",
-                       [&](json::value& one) { names.emplace_back(get_string(one, "name")); });  // called where it has pods
+                       [&](json::value& one) { names.emplace_back(view::Container(one).name()); });  // called where it has pods
   return names;
 }
 
@@ -90,7 +90,7 @@ Result<void> set_images(json::value& object, const std::vector<Change>& changes)
     size_t found = 0;
     // A name is no pattern here, but for "*".
     size_t all = TRY(each_container(object, "*", [&](json::value& container) {
-      if (change.key != "*" && get_string(container, "name") != change.key) return;
+      if (change.key != "*" && view::Container(container).name() != change.key) return;
       ++found;
       container.as_object()["image"] = *change.value;
     }));
@@ -194,9 +194,11 @@ Result<int> set_account(Commands& commands, const SetFlags& flags) {
 // As Go shows it: "[{a In [b c]}]".
 std::string requirements_text(const json::array& expressions) {
   std::vector<std::string> all;
-  for (const json::value& one : expressions)
-    all.push_back("{" + std::string(get_string(one, "key")) + " " + std::string(get_string(one, "operator")) + " [" +
-                  join(get_strings(one, "values"), " ") + "]}");
+  for (const json::value& one : expressions) {
+    view::LabelSelectorRequirement requirement(one);
+    all.push_back("{" + std::string(requirement.key()) + " " + std::string(requirement.operator_()) + " [" +
+                  join(strings(requirement.values()), " ") + "]}");
+  }
   return "[" + join(all, " ") + "]";
 }
 

@@ -17,7 +17,7 @@ namespace coracle::ctl {
 namespace {
 
 const json::value* variable_named(const json::array& env, std::string_view name) {
-  auto found = std::find_if(env.begin(), env.end(), [&](const json::value& one) { return get_string(one, "name") == name; });
+  auto found = std::find_if(env.begin(), env.end(), [&](const json::value& one) { return view::EnvVar(one).name() == name; });
   return found == env.end() ? nullptr : &*found;
 }
 
@@ -28,7 +28,7 @@ json::array changed_env(const json::array& existing, const json::array& variable
   auto is_done = [&](const std::string& name) { return std::find(done.begin(), done.end(), name) != done.end(); };
   for (const json::array* list : {&existing, &variables})
     for (const json::value& variable : *list) {
-      std::string name(get_string(variable, "name"));
+      std::string name(view::EnvVar(variable).name());
       if (is_done(name)) continue;
       const json::value* newer = variable_named(variables, name);
       env.push_back(newer ? *newer : variable);
@@ -37,15 +37,16 @@ json::array changed_env(const json::array& existing, const json::array& variable
   return env;
 }
 
-std::string reference_text(const json::value& from) {
-  for (auto [field, kind] : {std::pair{"configMapKeyRef", "configmap "}, std::pair{"secretKeyRef", "secret "}})
-    if (const json::value* key = find(from, field))
-      return kind + std::string(get_string(*key, "name")) + ", key " + std::string(get_string(*key, "key"));
-  if (find(from, "fieldRef")) return "field path " + std::string(get_string(from, "fieldRef.fieldPath"));
-  if (!find(from, "resourceFieldRef")) return "invalid valueFrom";
-  std::string container(get_string(from, "resourceFieldRef.containerName"));
-  return "resource field " + (container.empty() ? "" : container + "/") +
-         std::string(get_string(from, "resourceFieldRef.resource"));
+std::string reference_text(view::EnvVarSource from) {
+  if (view::ConfigMapKeySelector key = from.config_map_key_ref())
+    return "configmap " + std::string(key.name()) + ", key " + std::string(key.key());
+  if (view::SecretKeySelector key = from.secret_key_ref())
+    return "secret " + std::string(key.name()) + ", key " + std::string(key.key());
+  if (from.has_field_ref()) return "field path " + std::string(from.field_ref().field_path());
+  view::ResourceFieldSelector reference = from.resource_field_ref();
+  if (!reference) return "invalid valueFrom";
+  std::string container(reference.container_name());
+  return "resource field " + (container.empty() ? "" : container + "/") + std::string(reference.resource());
 }
 
 std::string map_text(const json::object& map) {  // as a volume of the downward API has it
@@ -58,28 +59,31 @@ std::string map_text(const json::object& map) {  // as a volume of the downward 
 }
 
 Result<std::string> value_of_path(const json::value& object, const std::string& path) {
-  for (const char* map : {"annotations", "labels"}) {
-    std::string whole = std::string("metadata.") + map;
-    const json::object& entries = get_object(object, whole);
+  view::ObjectMeta metadata = metadata_of(object);
+  for (auto [whole, map] : {std::pair(std::string("metadata.annotations"), &metadata.annotations()),
+                            std::pair(std::string("metadata.labels"), &metadata.labels())}) {
+    const json::object& entries = *map;
     if (path == whole) return map_text(entries);
     if (!path.starts_with(whole + "['") || !path.ends_with("']")) continue;
     const json::value* entry = entries.if_contains(path.substr(whole.size() + 2, path.size() - whole.size() - 4));
     return std::string(entry && entry->is_string() ? std::string_view(entry->get_string()) : "");
   }
-  if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid")
-    return std::string(get_string(object, path));
+  if (path == "metadata.name") return std::string(metadata.name());
+  if (path == "metadata.namespace") return std::string(metadata.namespace_());
+  if (path == "metadata.uid") return std::string(metadata.uid());
   return Error(Code::bad_request, "unsupported fieldPath: " + path);
 }
 
-Result<std::string> value_of_resource(const json::value& container, const json::value& reference) {
-  std::string resource(get_string(reference, "resource"));
+Result<std::string> value_of_resource(view::Container container, view::ResourceFieldSelector reference) {
+  std::string resource(reference.resource());
   size_t dot = std::min(resource.find('.'), resource.size());
   std::string list = resource.substr(0, dot), name = resource.substr(std::min(dot + 1, resource.size()));
   bool known = (list == "limits" || list == "requests") &&
                (name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-"));
   if (!known) return Error(Code::bad_request, "Unsupported container resource : " + resource);
-  const json::value* amount = find_keys(container, {"resources", list, name});
-  const json::value* divisor_text = find(reference, "divisor");
+  view::ResourceRequirements resources = container.resources();
+  const json::value* amount = (list == "limits" ? resources.limits() : resources.requests()).if_contains(name);
+  const json::value* divisor_text = reference.divisor();
   Quantity quantity, divisor;
   if (amount) quantity = TRY(Quantity::from_json(*amount));
   if (divisor_text) divisor = TRY(Quantity::from_json(*divisor_text));
@@ -113,16 +117,17 @@ Result<size_t> set_env(json::value& object, const std::string& containers, const
   std::string refused;
   auto check = [&](const json::value& container) {
     for (const json::value& variable : variables) {
-      const json::value* now = variable_named(get_array(container, "env"), get_string(variable, "name"));
-      if (now && refused.empty() && get_string(*now, "value") != get_string(variable, "value"))
-        refused = "'" + std::string(get_string(variable, "name")) + "' already has a value (" +
-                  std::string(get_string(*now, "value")) + "), and --overwrite is false";
+      view::EnvVar wanted(variable);
+      const json::value* now = variable_named(view::Container(container).env().raw(), wanted.name());
+      if (now && refused.empty() && view::EnvVar(*now).value() != wanted.value())
+        refused = "'" + std::string(wanted.name()) + "' already has a value (" + std::string(view::EnvVar(*now).value()) +
+                  "), and --overwrite is false";
     }
   };
   if (!overwrite) TRY(each_container(object, containers, check));
   if (!refused.empty()) return Error(Code::conflict, refused);
   return each_container(object, containers, [&](json::value& container) {
-    json::array env = changed_env(get_array(container, "env"), variables, removed);
+    json::array env = changed_env(view::Container(container).env().raw(), variables, removed);
     if (env.empty()) container.as_object().erase("env");
     else container.as_object()["env"] = std::move(env);
   });
@@ -134,14 +139,13 @@ EnvText env_text(const json::value& object, const std::string& containers, const
   auto show = [&](json::value& container) {
     std::map<std::string, std::vector<std::string>> faults;  // by what is wrong
     shown.text += "# " + std::string(kind_in(object)) + " " + std::string(metadata_of(object).name()) + ", container " +
-                  std::string(get_string(container, "name")) + "\n";
-    for (const auto& variable : get_array(container, "env")) {
-      const json::value* from = find(variable, "valueFrom");
-      std::string name(get_string(variable, "name"));
-      auto value =
-          from && value_of ? value_of(*from, container) : Result<std::string>(std::string(get_string(variable, "value")));
+                  std::string(view::Container(container).name()) + "\n";
+    for (view::EnvVar variable : view::Container(container).env()) {
+      view::EnvVarSource from = variable.value_from();
+      std::string name(variable.name());
+      auto value = from && value_of ? value_of(from.raw(), container) : Result<std::string>(std::string(variable.value()));
       bool is_reference = from && (!value_of || !value);
-      shown.text += is_reference ? "# " + name + " from " + reference_text(*from) + "\n" : name + "=" + *value + "\n";
+      shown.text += is_reference ? "# " + name + " from " + reference_text(from) + "\n" : name + "=" + *value + "\n";
       if (!value) faults[value.error().text()].push_back(name);
     }
     for (const auto& [fault, names] : faults)
@@ -152,8 +156,10 @@ EnvText env_text(const json::value& object, const std::string& containers, const
 }
 
 Result<std::string> value_of_field(const json::value& object, const json::value& container, const json::value& from) {
-  if (find(from, "fieldRef")) return value_of_path(object, std::string(get_string(from, "fieldRef.fieldPath")));
-  if (const json::value* reference = find(from, "resourceFieldRef")) return value_of_resource(container, *reference);
+  view::EnvVarSource source(from);
+  if (source.has_field_ref()) return value_of_path(object, std::string(source.field_ref().field_path()));
+  if (view::ResourceFieldSelector reference = source.resource_field_ref())
+    return value_of_resource(view::Container(container), reference);
   return Error(Code::bad_request, "invalid valueFrom");
 }
 
@@ -233,7 +239,8 @@ Result<json::array> env_from(Session& session, const EnvFlags& flags) {
                                         ", expected configmap/NAME or secret/NAME");
   json::value object = TRY(session.json({.path = session.path(*one.kind, session.ns(), one.name)}));
   EnvFrom from{std::string(one.kind->singular), one.name, {}};
-  for (const auto& [key, value] : get_object(object, "data"))
+  // Both kinds have their entries at the same place.
+  for (const auto& [key, value] : view::ConfigMap(object).data())
     if (flags.keys.empty() || std::find(flags.keys.begin(), flags.keys.end(), std::string_view(key)) != flags.keys.end())
       from.keys.emplace_back(key);
   std::sort(from.keys.begin(), from.keys.end());
@@ -248,21 +255,24 @@ class References {
   References(Session& session, std::string ns) : session_(session), ns_(std::move(ns)) {}
 
   Result<std::string> value_of(const json::value& object, const json::value& container, const json::value& from) {
-    for (auto [field, kind, called] : {std::tuple{"configMapKeyRef", &schema::catalog().of(kConfigMap), "config map"},
-                                       std::tuple{"secretKeyRef", &schema::catalog().of(kSecret), "secret"}})
-      if (const json::value* reference = find(from, field)) return value_of_key(*kind, called, *reference);
+    view::EnvVarSource source(from);
+    if (view::ConfigMapKeySelector reference = source.config_map_key_ref())
+      return value_of_key(schema::catalog().of(kConfigMap), "config map", reference);
+    if (view::SecretKeySelector reference = source.secret_key_ref())
+      return value_of_key(schema::catalog().of(kSecret), "secret", reference);
     return value_of_field(object, container, from);
   }
 
  private:
-  Result<std::string> value_of_key(const schema::KindInfo& kind, const std::string& called, const json::value& reference) {
-    std::string name(get_string(reference, "name")), key(get_string(reference, "key"));
+  template <typename Reference>
+  Result<std::string> value_of_key(const schema::KindInfo& kind, const std::string& called, Reference reference) {
+    std::string name(reference.name()), key(reference.key());
     std::string path = session_.path(kind, ns_, name);
     if (!read_.contains(path)) {
       json::value object = TRY(session_.json({.path = path}));
       read_[path] = std::move(object);
     }
-    const json::value* value = find_keys(read_[path], {"data", key});
+    const json::value* value = view::ConfigMap(read_[path]).data().if_contains(key);
     if (!value || !value->is_string()) return Error(Code::not_found, "key " + key + " not found in " + called + " " + name);
     if (kind.kind == kSecret) return base64_decode(value->get_string());
     return std::string(value->get_string());
@@ -309,7 +319,7 @@ Result<int> set_environment(Commands& commands, const EnvFlags& flags) {
   json::array from = TRY(env_from(*session, flags));
   for (json::value& variable : from) changes.variables.push_back(std::move(variable));
   for (json::value& variable : changes.variables)
-    variable.get_object()["name"] = flags.prefix + std::string(get_string(variable, "name"));
+    variable.get_object()["name"] = flags.prefix + std::string(view::EnvVar(variable).name());
   auto edit = [&](json::value& object) -> Result<void> {
     size_t found = TRY(set_env(object, flags.containers, changes.variables, changes.removed, flags.overwrite));
     if (found == 0)
