@@ -44,13 +44,13 @@ void read_aggregated(const json::value& list, Found& found) {
 
 // An APIVersions of /api, or an APIGroupList of /apis.
 void read_groups(const json::value& list, std::vector<ApiGroup>& groups) {
-  if (auto versions = get_strings(list, "versions"); !versions.empty()) groups.push_back({"", std::move(versions)});
-  for (const auto& item : get_array(list, "groups")) {
-    ApiGroup group{std::string(get_string(item, "name")), {}};
-    std::string preferred(get_string(item, "preferredVersion.version"));
+  if (auto versions = strings(view::APIVersions(list).versions()); !versions.empty()) groups.push_back({"", std::move(versions)});
+  for (view::APIGroup item : view::APIGroupList(list).groups()) {
+    ApiGroup group{std::string(item.name()), {}};
+    std::string preferred(item.preferred_version().version());
     if (!preferred.empty()) group.versions.push_back(preferred);
-    for (const auto& version : get_array(item, "versions"))
-      if (get_string(version, "version") != preferred) group.versions.emplace_back(get_string(version, "version"));
+    for (view::GroupVersionForDiscovery version : item.versions())
+      if (version.version() != preferred) group.versions.emplace_back(version.version());
     groups.push_back(std::move(group));
   }
 }
@@ -58,13 +58,12 @@ void read_groups(const json::value& list, std::vector<ApiGroup>& groups) {
 // An APIResourceList.
 void read_resources(const json::value& list, const std::string& group, const std::string& version,
                     std::vector<ApiResource>& resources) {
-  for (const auto& resource : get_array(list, "resources")) {
-    std::string name(get_string(resource, "name"));
-    if (name.find('/') != name.npos || get_array(resource, "verbs").empty() || is_known(resources, group, name)) continue;
-    resources.push_back({group, version, name, std::string(get_string(resource, "singularName")),
-                         std::string(get_string(resource, "kind")), get_bool(resource, "namespaced"),
-                         get_strings(resource, "shortNames"), get_strings(resource, "verbs"),
-                         get_strings(resource, "categories")});
+  for (view::APIResource resource : view::APIResourceList(list).resources()) {
+    std::string name(resource.name());
+    if (name.find('/') != name.npos || resource.verbs().empty() || is_known(resources, group, name)) continue;
+    resources.push_back({group, version, name, std::string(resource.singular_name()), std::string(resource.kind()),
+                         resource.namespaced(), strings(resource.short_names()), strings(resource.verbs()),
+                         strings(resource.categories())});
   }
 }
 

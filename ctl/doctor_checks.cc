@@ -6,6 +6,7 @@
 
 #include "ctl/doctor.h"
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -468,13 +469,13 @@ void check_daemon(const MachineInfo& info, Findings& findings) {
       say(findings, Level::fail, "coracled",
           program + " is missing: " + (program == info.settings.pause_program ? "no pod can start" : "no image can be pulled"),
           "install again: sudo systemd/install.sh; or set pauseProgram: and imageProgram: in " + info.settings.file);
-  for (const auto& condition : daemon.conditions) {
-    std::string type(get_string(condition, "type"));
-    bool bad = (get_string(condition, "status") == "True") == (type != "Ready");
+  for (const auto& one : daemon.conditions) {
+    view::NodeCondition condition(one);
+    std::string type(condition.type());
+    bool bad = (condition.status() == "True") == (type != "Ready");
     if (bad)
       say(findings, type == "Ready" ? Level::fail : Level::warn, "node",
-          daemon.node + ": " + type + ": " + std::string(get_string(condition, "message")),
-          "coraclectl describe node " + daemon.node);
+          daemon.node + ": " + type + ": " + std::string(condition.message()), "coraclectl describe node " + daemon.node);
   }
 }
 

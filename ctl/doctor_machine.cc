@@ -300,7 +300,7 @@ void ask_api(Commands& commands, const MachineInfo& info, DaemonInfo& daemon) {
   for (const auto& node : items) {
     if (items.size() > 1 && metadata_of(node).name() != own) continue;
     daemon.node = metadata_of(node).name();
-    daemon.conditions = get_array(node, "status.conditions");
+    daemon.conditions = view::Node(node).status().conditions().raw();
   }
 }
 
