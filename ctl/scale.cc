@@ -74,7 +74,7 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
   if (!live.kind->subresource("scale"))
     return Error(Code::not_found,
                  "the server could not find the requested resource: " + message_name(*live.kind, live.name) + " has no scale");
-  int64_t now = get_int(live.object, "spec.replicas", 1);
+  int64_t now = view::Deployment(live.object).spec().replicas_or(1);  // at the same place in all kinds
   if (flags.current >= 0 && now != flags.current)
     return Error(Code::conflict, "Expected replicas to be " + std::to_string(flags.current) + ", was " + std::to_string(now));
   std::string version(metadata_of(live.object).resource_version());
@@ -87,8 +87,8 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
   if (timeout.count() > 0 && flags.dry_run == DryRun::none)
     TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       if (!object) return not_found(live.kind->kind, live.name);
-      return metadata_of(*object).generation() <= get_int(*object, "status.observedGeneration") &&
-             get_int(*object, "status.replicas") == flags.replicas;
+      view::DeploymentStatus status = view::Deployment(*object).status();
+      return metadata_of(*object).generation() <= status.observed_generation() && status.replicas() == flags.replicas;
     }));
   if (flags.recorder.wanted() && flags.dry_run != DryRun::client)  // as kubectl: it was scaled, whatever becomes of this
     (void)send_patch(session, flags, live, flags.recorder.patch(), kMergePatch);

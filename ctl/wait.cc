@@ -157,12 +157,14 @@ Result<bool> Condition::holds(const json::value* object) const {
   if (!object) return false;
   if (form_ == Form::creation) return true;
   if (form_ == Form::condition) {
-    for (const auto& condition : get_array(*object, "status.conditions")) {
-      if (to_lower(get_string(condition, "type")) != name_) continue;
-      const json::value* observed = find(condition, "observedGeneration");
-      if (!observed) observed = find(*object, "status.observedGeneration");
-      if (observed && observed->is_number() && observed->to_number<int64_t>() < metadata_of(*object).generation()) return false;
-      return to_lower(get_string(condition, "status")) == value_;
+    // All kinds that count their generations have the observed one at the same place.
+    view::DeploymentStatus status = view::Deployment(*object).status();
+    for (view::Condition condition : conditions_of(*object)) {
+      if (to_lower(condition.type()) != name_) continue;
+      bool in_condition = condition.has_observed_generation(), in_status = status.has_observed_generation();
+      int64_t observed = in_condition ? condition.observed_generation() : status.observed_generation();
+      if ((in_condition || in_status) && observed < metadata_of(*object).generation()) return false;
+      return to_lower(condition.status()) == value_;
     }
     return false;
   }

@@ -5,10 +5,12 @@
 #include <optional>
 #include <set>
 
+#include "ctl/jsonpath.h"
 #include "ctl/print.h"
 #include "ctl/why.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/selector.h"
 #include "store/schema/catalog.h"
 
@@ -18,28 +20,27 @@ namespace {
 constexpr size_t kPodsTold = 3;      // limit of listed pods with the same owner and the same trouble
 constexpr size_t kWarningsTold = 3;  // the latest ones per object
 
-std::string string_at(const json::value& object, std::string_view path) { return std::string(get_string(object, path)); }
-std::string name_of(const json::value& object) { return string_at(object, "metadata.name"); }
+std::string name_of(const json::value& object) { return std::string(metadata_of(object).name()); }
 std::string number(int64_t value) { return std::to_string(value); }
 
-const json::value* condition(const json::value& object, std::string_view type) {
-  for (const json::value& one : get_array(object, "status.conditions"))
-    if (get_string(one, "type") == type) return &one;
-  return nullptr;
+view::Condition condition(const json::value& object, std::string_view type) {  // absent if it has none
+  for (view::Condition one : conditions_of(object))
+    if (one.type() == type) return one;
+  return {};
 }
-bool is_true(const json::value* condition) { return condition && get_string(*condition, "status") == "True"; }
+bool is_true(view::Condition condition) { return condition.status() == "True"; }
+std::string reason_and_message(view::Condition condition) {
+  return std::string(condition.reason()).append(": ").append(condition.message());
+}
 
 bool controlled_by(const json::value& object, const json::value& owner) {
-  for (const json::value& reference : get_array(object, "metadata.ownerReferences"))
-    if (get_bool(reference, "controller") && get_string(reference, "uid") == metadata_of(owner).uid()) return true;
+  for (view::OwnerReference reference : metadata_of(object).owner_references())
+    if (reference.controller() && reference.uid() == metadata_of(owner).uid()) return true;
   return false;
 }
 
-bool pod_ready(const json::value& pod) { return is_true(condition(pod, "Ready")); }
-bool pod_finished(const json::value& pod) {
-  std::string_view phase = get_string(pod, "status.phase");
-  return phase == "Succeeded" || phase == "Failed";
-}
+bool pod_ready(const json::value& pod) { return is_ready(view::Pod(pod)); }
+bool pod_finished(const json::value& pod) { return is_terminal(view::Pod(pod)); }
 
 // What a person can do about a container in this waiting or terminated state. Kubernetes has few reasons; the message is more
 // precise.
@@ -115,9 +116,9 @@ class Answer {
   }
 
   void tell_conditions(const json::value& object, int depth) {
-    for (const json::value& one : get_array(object, "status.conditions")) {
-      std::string message = string_at(one, "message");
-      line(depth, string_at(one, "type") + "=" + string_at(one, "status") + " " + string_at(one, "reason") +
+    for (view::Condition one : conditions_of(object)) {
+      std::string message(one.message());
+      line(depth, std::string(one.type()) + "=" + std::string(one.status()) + " " + std::string(one.reason()) +
                       (message.empty() ? "" : ": " + message));
     }
   }
@@ -126,44 +127,45 @@ class Answer {
   Result<void> tell_warnings(std::string_view kind, const json::value& object, int depth, std::string_view but = {}) {
     std::optional<json::array> events = TRY(list("Event", depth));
     if (!events) return {};
-    std::vector<const json::value*> warnings;
-    for (const json::value& event : *events)
-      if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind &&
-          get_string(event, "reason") != but && get_string(event, "involvedObject.uid") == uid_in_events(object))
-        warnings.push_back(&event);
-    auto when = [](const json::value* event) {
-      return std::max(string_at(*event, "lastTimestamp"), string_at(*event, "eventTime"));
-    };
-    std::stable_sort(warnings.begin(), warnings.end(), [&](auto* a, auto* b) { return when(a) > when(b); });
+    std::vector<view::Event> warnings;
+    for (const json::value& one : *events)
+      if (view::Event event(one);
+          event.type() == "Warning" && event.reason() != but && is_about(event.involved_object(), kind, object))
+        warnings.push_back(event);
+    std::stable_sort(warnings.begin(), warnings.end(), [](auto a, auto b) { return time_of(a) > time_of(b); });
     std::vector<std::string> told;
-    for (const json::value* event : warnings) {
-      std::string reason = string_at(*event, "reason");
+    for (view::Event event : warnings) {
+      std::string reason(event.reason());
       if (told.size() == kWarningsTold || std::find(told.begin(), told.end(), reason) != told.end()) continue;
       told.push_back(reason);
-      line(depth, "event " + reason + ": " + std::string(trim(get_string(*event, "message"))));
+      line(depth, "event " + reason + ": " + std::string(trim(event.message())));
     }
     return {};
   }
 
+  static bool is_about(view::ObjectReference about, std::string_view kind, const json::value& object) {
+    return about.kind() == kind && about.uid() == uid_in_events(object);
+  }
+  static std::string_view time_of(view::Event event) { return std::max(event.last_timestamp(), event.event_time()); }
+
   // ---- pods ----
 
   Result<void> tell_pod(const json::value& pod, int depth, bool whole) {
-    std::string node = string_at(pod, "spec.nodeName"), phase = string_at(pod, "status.phase");
-    bool ready = pod_ready(pod), leaving = find(pod, "metadata.deletionTimestamp");
+    view::PodSpec spec = view::Pod(pod).spec();
+    view::PodStatus status = view::Pod(pod).status();
+    std::string node(spec.node_name()), phase(status.phase());
+    bool ready = pod_ready(pod), leaving = metadata_of(pod).has_deletion_timestamp();
     std::string state = phase + (node.empty() ? ", on no node" : ", on node " + node) +
                         (ready               ? ", ready"
                          : pod_finished(pod) ? ""
                                              : ", not ready");
     line(depth, "pod/" + name_of(pod) + ": " + state);
     if (leaving) tell_leaving(pod, depth + 1);
-    if (std::string message = string_at(pod, "status.message"); !message.empty())
-      line(depth + 1, string_at(pod, "status.reason") + ": " + message);
-    bool gated = !get_array(pod, "spec.schedulingGates").empty();
-    if (gated) {
+    if (!status.message().empty()) line(depth + 1, std::string(status.reason()).append(": ").append(status.message()));
+    if (!spec.scheduling_gates().empty()) {
       tell_gates(pod, depth + 1);
     } else if (node.empty() && !pod_finished(pod)) {
-      if (const json::value* scheduled = condition(pod, "PodScheduled"))
-        line(depth + 1, string_at(*scheduled, "reason") + ": " + string_at(*scheduled, "message"));
+      if (view::Condition scheduled = condition(pod, "PodScheduled")) line(depth + 1, reason_and_message(scheduled));
       tell_placement(pod, depth + 1);
     } else {
       tell_containers(pod, depth + 1);
@@ -176,25 +178,24 @@ class Answer {
 
   void tell_leaving(const json::value& pod, int depth) {
     std::string finalizers;
-    for (const json::value& one : get_array(pod, "metadata.finalizers"))
-      if (one.is_string()) finalizers.append(finalizers.empty() ? "" : ", ").append(one.get_string());
-    line(depth, "is being deleted since " + string_at(pod, "metadata.deletionTimestamp") +
+    for (std::string_view one : metadata_of(pod).finalizers()) finalizers.append(finalizers.empty() ? "" : ", ").append(one);
+    line(depth, "is being deleted since " + std::string(metadata_of(pod).deletion_timestamp()) +
                     (finalizers.empty() ? "" : "; kept by the finalizers " + finalizers));
   }
 
   void tell_gates(const json::value& pod, int depth) {
-    for (const json::value& gate : get_array(pod, "spec.schedulingGates"))
-      line(depth, "held back by the scheduling gate " + string_at(gate, "name"));
-    const json::value* scheduled = condition(pod, "PodScheduled");
-    if (scheduled && !string_at(*scheduled, "message").empty()) line(depth, string_at(*scheduled, "message"));
+    for (view::PodSchedulingGate gate : view::Pod(pod).spec().scheduling_gates())
+      line(depth, "held back by the scheduling gate " + std::string(gate.name()));
+    view::Condition scheduled = condition(pod, "PodScheduled");
+    if (!scheduled.message().empty()) line(depth, scheduled.message());
   }
 
   // The pod's claims without a volume, with the latest event about each. This includes a pod that has a node and only waits for
   // the volume.
   Result<void> tell_claims(const json::value& pod, int depth) {
-    for (const json::value& volume : get_array(pod, "spec.volumes")) {
-      std::string name = string_at(volume, "persistentVolumeClaim.claimName");
-      if (find(volume, "ephemeral")) name = name_of(pod) + "-" + string_at(volume, "name");
+    for (view::Volume volume : view::Pod(pod).spec().volumes()) {
+      std::string name(volume.persistent_volume_claim().claim_name());
+      if (volume.has_ephemeral()) name = name_of(pod) + "-" + std::string(volume.name());
       if (name.empty()) continue;
       auto got = source_.get("PersistentVolumeClaim", name);
       if (!got && got.error().code() == Code::forbidden) {
@@ -202,7 +203,7 @@ class Answer {
         continue;
       }
       json::value claim = TRY(std::move(got));
-      if (claim.is_null() || get_string(claim, "status.phase") == "Bound") continue;
+      if (claim.is_null() || view::PersistentVolumeClaim(claim).status().phase() == "Bound") continue;
       std::string said = TRY(last_said_of("PersistentVolumeClaim", claim, depth));
       line(depth, "waits for a volume for the claim " + name + (said.empty() ? "" : ": " + said));
     }
@@ -213,11 +214,10 @@ class Answer {
     std::optional<json::array> events = TRY(list("Event", depth));
     std::string said, at;
     if (!events) return said;
-    for (const json::value& event : *events) {
-      std::string when = std::max(string_at(event, "lastTimestamp"), string_at(event, "eventTime"));
-      bool newer = get_string(event, "involvedObject.kind") == kind &&
-                   get_string(event, "involvedObject.uid") == uid_in_events(object) && when >= at;
-      if (newer) said = std::string(trim(get_string(event, "message"))), at = std::move(when);
+    for (const json::value& one : *events) {
+      view::Event event(one);
+      std::string_view when = time_of(event);
+      if (is_about(event.involved_object(), kind, object) && when >= at) said = trim(event.message()), at = when;
     }
     return said;
   }
@@ -230,46 +230,46 @@ class Answer {
   }
 
   void tell_containers(const json::value& pod, int depth) {
-    for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
-      for (const json::value& status : get_array(pod, list))
-        tell_container(pod, status, std::string_view(list) == "status.initContainerStatuses", depth);
+    view::PodStatus status = view::Pod(pod).status();
+    for (view::ContainerStatus one : status.init_container_statuses()) tell_container(pod, one, true, depth);
+    for (view::ContainerStatus one : status.container_statuses()) tell_container(pod, one, false, depth);
   }
 
-  void tell_container(const json::value& pod, const json::value& status, bool init, int depth) {
-    std::string name = string_at(status, "name"), head = std::string(init ? "init container " : "container ") + name + ": ";
-    int64_t restarts = get_int(status, "restartCount");
+  void tell_container(const json::value& pod, view::ContainerStatus status, bool init, int depth) {
+    std::string name(status.name()), head = std::string(init ? "init container " : "container ") + name + ": ";
+    int64_t restarts = status.restart_count();
+    view::ContainerStateTerminated before = status.last_state().terminated();
     std::string often = restarts ? ", restarted " + number(restarts) + (restarts == 1 ? " time" : " times") : "";
-    if (const json::value* waiting = find(status, "state.waiting")) {
-      std::string reason = string_at(*waiting, "reason"), message = string_at(*waiting, "message");
+    if (view::ContainerStateWaiting waiting = status.state().waiting()) {
+      std::string reason(waiting.reason()), message(waiting.message());
       line(depth, head + "waits: " + reason + (message.empty() ? "" : ": " + message) + often);
-      tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
-      std::string last = string_at(status, "lastState.terminated.reason");
-      if (last == "OOMKilled" || last == "StartError") {
-        reason = last;
-        message = string_at(status, "lastState.terminated.message");
+      tell_end(before, "it ended before", depth + 1);
+      if (before.reason() == "OOMKilled" || before.reason() == "StartError") {
+        reason = before.reason();
+        message = before.message();
       }
       cure(depth + 1, container_cure(reason, message, name_of(pod), name));
-    } else if (const json::value* ended = find(status, "state.terminated")) {
-      bool fine = get_int(*ended, "exitCode") == 0;
+    } else if (view::ContainerStateTerminated ended = status.state().terminated()) {
+      bool fine = ended.exit_code() == 0;
       if (init && fine) return;
       line(depth, head + "ended" + often);
       tell_end(ended, "it ended", depth + 1);
-      if (!fine) cure(depth + 1, container_cure(string_at(*ended, "reason"), string_at(*ended, "message"), name_of(pod), name));
-    } else if (!get_bool(status, "ready")) {
-      line(depth, head +
-                      (get_bool(status, "started") ? "runs, but its readiness probe does not pass"
-                                                   : "runs, but its startup probe has not passed") +
-                      often);
+      if (!fine) cure(depth + 1, container_cure(ended.reason(), ended.message(), name_of(pod), name));
+    } else if (!status.ready()) {
+      line(depth,
+           head +
+               (status.started() ? "runs, but its readiness probe does not pass" : "runs, but its startup probe has not passed") +
+               often);
     } else if (restarts) {
       line(depth, head + "runs and is ready" + often);
-      tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
+      tell_end(before, "it ended before", depth + 1);
     }
   }
 
-  void tell_end(const json::value* ended, const std::string& when, int depth) {
+  void tell_end(view::ContainerStateTerminated ended, const std::string& when, int depth) {
     if (!ended) return;
-    std::string message = string_at(*ended, "message");
-    line(depth, when + " with " + number(get_int(*ended, "exitCode")) + ", " + string_at(*ended, "reason") +
+    std::string message(ended.message());
+    line(depth, when + " with " + number(ended.exit_code()) + ", " + std::string(ended.reason()) +
                     (message.empty() ? "" : ": " + one_line(trim(message))));
   }
 
@@ -279,7 +279,7 @@ class Answer {
     if (!pods) return {};
     std::map<std::string, std::vector<const json::value*>> troubles;
     for (const json::value& pod : *pods)
-      if (controlled_by(pod, owner) && !pod_ready(pod) && string_at(pod, "status.phase") != "Succeeded")
+      if (controlled_by(pod, owner) && !pod_ready(pod) && view::Pod(pod).status().phase() != "Succeeded")
         troubles[trouble_of(pod)].push_back(&pod);
     for (const auto& [trouble, alike] : troubles) {
       for (size_t i = 0; i < std::min(alike.size(), trouble.empty() ? kPodsTold : size_t(1)); ++i)
@@ -292,35 +292,34 @@ class Answer {
 
   // A key that is equal for pods with the same problem.
   static std::string trouble_of(const json::value& pod) {
-    if (get_string(pod, "spec.nodeName").empty()) {
-      const json::value* scheduled = condition(pod, "PodScheduled");
-      return "unscheduled " + (scheduled ? string_at(*scheduled, "message") : "");
-    }
-    for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
-      for (const json::value& status : get_array(pod, list))
-        if (const json::value* waiting = find(status, "state.waiting"))
-          return string_at(status, "name") + " " + string_at(*waiting, "reason");
+    if (view::Pod(pod).spec().node_name().empty()) return "unscheduled " + std::string(condition(pod, "PodScheduled").message());
+    view::PodStatus status = view::Pod(pod).status();
+    for (const auto& list : {status.init_container_statuses(), status.container_statuses()})
+      for (view::ContainerStatus one : list)
+        if (view::ContainerStateWaiting waiting = one.state().waiting())
+          return std::string(one.name()) + " " + std::string(waiting.reason());
     return {};
   }
 
   // ---- workloads ----
 
   Result<void> tell_deployment(const json::value& deployment, int depth) {
-    int64_t wanted = get_int(deployment, "spec.replicas", 1), available = get_int(deployment, "status.availableReplicas"),
-            updated = get_int(deployment, "status.updatedReplicas");
+    view::DeploymentSpec spec = view::Deployment(deployment).spec();
+    view::DeploymentStatus status = view::Deployment(deployment).status();
+    int64_t wanted = spec.replicas_or(1), available = status.available_replicas(), updated = status.updated_replicas();
     line(depth, "deployment/" + name_of(deployment) + ": " + number(available) + " of " + number(wanted) + " pods available, " +
                     number(updated) + " of the newest template");
-    if (get_bool(deployment, "spec.paused")) {
+    if (spec.paused()) {
       line(depth + 1, "its rollout is paused");
       cure(depth + 1, "coraclectl rollout resume deployment/" + name_of(deployment));
     }
-    const json::value* progress = condition(deployment, "Progressing");
-    if (progress && !is_true(progress)) line(depth + 1, string_at(*progress, "reason") + ": " + string_at(*progress, "message"));
+    view::Condition progress = condition(deployment, "Progressing");
+    if (progress && !is_true(progress)) line(depth + 1, reason_and_message(progress));
     std::optional<json::array> sets = TRY(list("ReplicaSet", depth + 1));
     bool any = false;
     if (sets)
       for (const json::value& set : *sets) {
-        if (!controlled_by(set, deployment) || get_int(set, "spec.replicas") == 0) continue;
+        if (!controlled_by(set, deployment) || view::ReplicaSet(set).spec().replicas() == 0) continue;
         any = true;
         TRY(tell_replicas("ReplicaSet", set, depth + 1));
       }
@@ -328,14 +327,16 @@ class Answer {
     return available >= wanted && updated >= wanted ? Result<void>() : tell_warnings("Deployment", deployment, depth + 1);
   }
 
+  // ReplicationControllers have the fields that are read here, too.
   Result<void> tell_replicas(std::string_view kind, const json::value& set, int depth) {
-    int64_t wanted = get_int(set, "spec.replicas", 1), there = get_int(set, "status.replicas"),
-            ready = get_int(set, "status.readyReplicas"), available = get_int(set, "status.availableReplicas");
+    view::ReplicaSetStatus status = view::ReplicaSet(set).status();
+    int64_t wanted = view::ReplicaSet(set).spec().replicas_or(1), there = status.replicas(), ready = status.ready_replicas(),
+            available = status.available_replicas();
     line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(there) + " of " + number(wanted) + " pods made, " +
                     number(ready) + " ready, " + number(available) + " available");
-    if (const json::value* failure = condition(set, "ReplicaFailure"); is_true(failure)) {
-      line(depth + 1, string_at(*failure, "reason") + ": " + string_at(*failure, "message"));
-      cure(depth + 1, api_cure(string_at(*failure, "message")));
+    if (view::Condition failure = condition(set, "ReplicaFailure"); is_true(failure)) {
+      line(depth + 1, reason_and_message(failure));
+      cure(depth + 1, api_cure(std::string(failure.message())));
     }
     return tell_pods(set, depth + 1);
   }
@@ -351,8 +352,10 @@ class Answer {
 
   Result<void> tell_set(std::string_view kind, const json::value& set, int depth) {
     bool daemon = kind == "DaemonSet";
-    int64_t wanted = daemon ? get_int(set, "status.desiredNumberScheduled") : get_int(set, "spec.replicas", 1);
-    int64_t ready = get_int(set, daemon ? "status.numberReady" : "status.readyReplicas");
+    view::DaemonSetStatus on_nodes = view::DaemonSet(set).status();
+    view::StatefulSet replicas(set);
+    int64_t wanted = daemon ? on_nodes.desired_number_scheduled() : replicas.spec().replicas_or(1);
+    int64_t ready = daemon ? on_nodes.number_ready() : replicas.status().ready_replicas();
     line(depth, to_lower(kind) + "/" + name_of(set) + ": " + number(ready) + " of " + number(wanted) + " pods ready");
     if (daemon && wanted == 0)
       line(depth + 1, "no node is one that its pods may stand on: see nodeSelector, affinity and tolerations of its template");
@@ -361,24 +364,26 @@ class Answer {
   }
 
   Result<void> tell_job(const json::value& job, int depth) {
-    line(depth, "job/" + name_of(job) + ": " + number(get_int(job, "status.succeeded")) + " succeeded, " +
-                    number(get_int(job, "status.failed")) + " failed, " + number(get_int(job, "status.active")) + " active");
-    if (get_bool(job, "spec.suspend")) {
+    view::JobStatus status = view::Job(job).status();
+    line(depth, "job/" + name_of(job) + ": " + number(status.succeeded()) + " succeeded, " + number(status.failed()) +
+                    " failed, " + number(status.active()) + " active");
+    if (view::Job(job).spec().suspend()) {
       line(depth + 1, "it is suspended");
       cure(depth + 1, "coraclectl patch job " + name_of(job) + " -p '{\"spec\":{\"suspend\":false}}'");
     }
     for (const char* type : {"Complete", "Failed"})
-      if (const json::value* end = condition(job, type); is_true(end))
-        line(depth + 1, std::string(type) + ": " + string_at(*end, "reason") + ": " + string_at(*end, "message"));
+      if (view::Condition end = condition(job, type); is_true(end))
+        line(depth + 1, std::string(type) + ": " + reason_and_message(end));
     TRY(tell_pods(job, depth + 1));
     return is_true(condition(job, "Complete")) ? Result<void>() : tell_warnings("Job", job, depth + 1);
   }
 
   Result<void> tell_cron_job(const json::value& cron, int depth) {
-    std::string last = string_at(cron, "status.lastScheduleTime");
-    line(depth, "cronjob/" + name_of(cron) + ": " + string_at(cron, "spec.schedule") + ", " +
+    view::CronJobSpec spec = view::CronJob(cron).spec();
+    std::string last(view::CronJob(cron).status().last_schedule_time());
+    line(depth, "cronjob/" + name_of(cron) + ": " + std::string(spec.schedule()) + ", " +
                     (last.empty() ? "has not run yet" : "ran last at " + last));
-    if (get_bool(cron, "spec.suspend")) line(depth + 1, "it is suspended");
+    if (spec.suspend()) line(depth + 1, "it is suspended");
     std::optional<json::array> jobs = TRY(list("Job", depth + 1));
     if (jobs)
       for (const json::value& job : *jobs)
@@ -387,7 +392,8 @@ class Answer {
   }
 
   Result<void> tell_service(const json::value& service, int depth) {
-    const json::object& labels = get_object(service, "spec.selector");
+    view::ServiceSpec spec = view::Service(service).spec();
+    const json::object& labels = spec.selector();
     if (labels.empty()) {
       line(depth, "service/" + name_of(service) + ": selects no pods; its endpoints are somebody else's to write");
       return {};
@@ -410,7 +416,7 @@ class Answer {
     if (chosen.empty())
       cure(depth + 1, "no pod has these labels: compare the selector with the pods' labels (coraclectl get pods --show-labels)");
     if (!chosen.empty())
-      for (const json::value& port : get_array(service, "spec.ports")) tell_service_port(port, chosen, depth + 1);
+      for (view::ServicePort port : spec.ports()) tell_service_port(port, chosen, depth + 1);
     size_t told = 0;
     for (const json::value* pod : chosen)
       if (!pod_ready(*pod) && told++ < kPodsTold) TRY(tell_pod(*pod, depth + 1, false));
@@ -419,21 +425,22 @@ class Answer {
 
   // A service port whose target is not declared by any pod. A named target then has no endpoint; a numbered one may still work,
   // since containers need not declare their ports.
-  void tell_service_port(const json::value& port, const std::vector<const json::value*>& pods, int depth) {
-    auto protocol_of = [](const json::value& some) { return find(some, "protocol") ? string_at(some, "protocol") : "TCP"; };
-    const json::value* to = find(port, "targetPort");
+  void tell_service_port(view::ServicePort port, const std::vector<const json::value*>& pods, int depth) {
+    auto protocol_of = [](auto some) { return std::string(some.has_protocol() ? some.protocol() : "TCP"); };
+    const json::value* to = port.target_port();
     bool named = to && to->is_string(), declares_any = false;
-    std::string protocol = protocol_of(port),
-                target = named ? string_at(port, "targetPort") : number(get_int(port, to ? "targetPort" : "port"));
-    for (const json::value* pod : pods)
-      for (const char* list : {"spec.containers", "spec.initContainers"})
-        for (const json::value& container : get_array(*pod, list))
-          for (const json::value& declared : get_array(container, "ports")) {
+    std::string protocol = protocol_of(port), target = to ? jsonpath_text(*to) : number(port.port());
+    for (const json::value* pod : pods) {
+      view::PodSpec spec = view::Pod(*pod).spec();
+      for (const auto& list : {spec.containers(), spec.init_containers()})
+        for (view::Container container : list)
+          for (view::ContainerPort declared : container.ports()) {
             declares_any = true;
             if (protocol_of(declared) != protocol) continue;
-            if (named ? get_string(declared, "name") == target : number(get_int(declared, "containerPort")) == target) return;
+            if (named ? declared.name() == target : number(declared.container_port()) == target) return;
           }
-    std::string head = "port " + number(get_int(port, "port")) + "/" + protocol + " leads to ";
+    }
+    std::string head = "port " + number(port.port()) + "/" + protocol + " leads to ";
     if (named) {
       line(depth, head + "the pods' port " + coracle::quoted(target) + ", and no container of theirs has a " + protocol +
                       " port of that name");
@@ -449,59 +456,7 @@ class Answer {
   std::set<std::string, std::less<>> refused_;  // what the user may not read and was told so
 };
 
-std::string reason_text(const json::value& reason) {
-  std::string text = string_at(reason, "text"), figures = string_at(reason, "figures");
-  return figures.empty() ? text : text + " (" + figures + ")";
-}
-
-std::string indented(const std::string& block, std::string_view indent) {
-  std::string out;
-  for (std::string_view one : split(block, '\n'))
-    if (!one.empty()) out.append(indent).append(one).append("\n");
-  return out;
-}
-
-void append_node(const json::value& node, std::string& out, std::string_view indent) {
-  bool fits = get_bool(node, "fits");
-  out.append(indent).append("node " + string_at(node, "name") +
-                            (fits ? ": fits, score " + number(get_int(node, "total")) : ": does not fit") + "\n");
-  Columns table;
-  table.add({"FILTER", "SAYS"});
-  for (const json::value& filter : get_array(node, "filters")) {
-    std::string says;
-    for (const json::value& reason : get_array(filter, "reasons"))
-      says.append(says.empty() ? "" : "; ").append(reason_text(reason));
-    table.add({string_at(filter, "plugin"), get_bool(filter, "ok") ? "ok" : says});
-  }
-  out += indented(table.text(), std::string(indent) + "  ");
-  if (get_array(node, "scores").empty()) return;
-  Columns scores;
-  scores.add({"SCORE", "RAW", "NORMALIZED", "WEIGHT", "TOTAL"});
-  for (const json::value& score : get_array(node, "scores"))
-    scores.add({string_at(score, "plugin"), number(get_int(score, "raw")), number(get_int(score, "normalized")),
-                number(get_int(score, "weight")), number(get_int(score, "total"))});
-  out += indented(scores.text(), std::string(indent) + "  ");
-}
-
 }  // namespace
-
-std::string placement_text(const json::value& placement, std::string_view indent) {
-  std::string out;
-  for (const json::value& node : get_array(placement, "nodes")) append_node(node, out, indent);
-  auto list = [&](std::string_view name, std::string_view mark) {
-    for (const json::value& text : get_array(placement, name))
-      if (text.is_string()) out.append(indent).append(mark).append(text.get_string()).append("\n");
-  };
-  list("missing", "missing: ");
-  list("cures", "→ ");
-  std::string victims;
-  for (const json::value& victim : get_array(placement, "preemption.victims"))
-    if (victim.is_string()) victims.append(victims.empty() ? "" : ", ").append(victim.get_string());
-  if (!victims.empty())
-    out.append(indent).append("would take the place of " + victims + " on node " + string_at(placement, "preemption.node") +
-                              "\n");
-  return out;
-}
 
 Result<std::string> why(const WhySource& source, std::string_view kind, std::string_view name) {
   return Answer(source).about(kind, name);
