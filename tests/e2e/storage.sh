@@ -25,6 +25,8 @@ stays() { sleep 1; c get pvc "${1:-data}" >/dev/null; }  # stays CLAIM: waits, s
 gone() { ! c get "$@" >/dev/null 2>&1; }
 volumes=$T/state/volumes
 
+expect "a daemon without volumes has no thread for them" "" eval 'cat /proc/"$daemon_pid"/task/*/comm | grep -x storage'
+
 echo "# the default class, without any configuration"
 expect "there is a default class" "true" c get storageclass directory -o 'jsonpath={.metadata.annotations.storageclass\.kubernetes\.io/is-default-class}'
 check "a claim is taken" claim data
@@ -95,6 +97,20 @@ soon expect_match "a claim of no class says so" 'storageclass.storage.k8s.io "go
 rm -rf "$(c get pv "$(c get pvc kept -o 'jsonpath={.spec.volumeName}')" -o 'jsonpath={.spec.local.path}')"
 c delete pod two >/dev/null; pod three kept 'sleep 1000'
 soon expect_match "a directory that is gone is named, and not made anew" 'path ".*default_kept_.*" does not exist' event three
+
+echo "# a volume of another node"
+mkdir -p "$T/disk/afar"
+apply <<Y
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: afar}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: "",
+  local: {path: $T/disk/afar}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [elsewhere]}]}]}}}}
+Y
+claim afar 'storageClassName: "", volumeName: afar'
+check "a claim may have one" until_true 10 phase pvc afar Bound
+pod sent afar 'sleep 1000' 'nodeName: edge'
+soon expect_match "a pod that names this node does not get what is at its path here" '^FailedMount: MountVolume.NodeAffinity check failed for volume "afar" : no matching NodeSelectorTerms' event sent
+pod asks afar 'sleep 1000'
+soon expect_match "and one that does not is told" "^FailedScheduling: .*1 node\(s\) didn't match PersistentVolume's node affinity" event asks
+c delete pod sent asks >/dev/null; c delete pvc afar >/dev/null; c delete pv afar >/dev/null
 
 echo "# a claim that grows, for a program that is not root"
 claim grows
