@@ -143,7 +143,7 @@ at=$(grep -abo treasuretreasure "$T/state/state.db" | head -1 | cut -d: -f1)
 note_log
 printf pleasure | dd of="$T/state/state.db" bs=1 seek="$at" conv=notrunc status=none
 expect_fail "a byte that turned over on the disk is found" 'damaged: configmaps default/marked is not what was written' c store check
-check "… and logged" daemon_says "store's file is damaged.*default/marked"
+check "… and logged" until_true 10 daemon_says "store's file is damaged.*default/marked"
 expect_match "… and told by the doctor" 'store .*damaged.*default/marked' c doctor --config "$T/etc/config.yaml"
 check "what is served is right" has_value marked treasuretreasure
 check "… and is saved right" c backup "$T/saved.db"

@@ -13,7 +13,7 @@ node_is_ready() { c get node edge -o 'jsonpath={.status.conditions[?(@.type=="Re
 restarts_and_start() { c get pod steady -o 'jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].state.running.startedAt}'; }
 in_phase() { [ "$(c get pod "$1" -o 'jsonpath={.status.phase}')" = "$2" ]; }
 once() {  # once ARGUMENTS...: runs the daemon in the foreground; it must end by itself
-  timeout 20 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" "$@"
+  timeout 60 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" "$@"
 }
 from_outside() {  # requests the API on this address as another host would, and verifies the certificate
   nsenter --net="/run/netns/$ns-out" -- "$coraclectl" --kubeconfig "$T/outside.kubeconfig" get --raw /readyz
@@ -54,7 +54,7 @@ ip -n "$ns" route replace default via 10.55.0.1
 check "another address takes its place" until_true 20 has_node_address 10.55.0.7
 sed -i 's#https://10.55.0.2:#https://10.55.0.7:#' "$T/outside.kubeconfig"
 check "… and is served too" until_true 10 from_outside
-expect "the Service kubernetes leads to it" 10.55.0.7 c get endpoints kubernetes -o 'jsonpath={.subsets[0].addresses[0].ip}'
+soon expect "the Service kubernetes leads to it" 10.55.0.7 c get endpoints kubernetes -o 'jsonpath={.subsets[0].addresses[0].ip}'
 reaches_api() { c exec steady -- sh -c 'nc -w 2 "$KUBERNETES_SERVICE_HOST" 443 </dev/null'; }
 check "pods reach the API by its Service" until_true 10 reaches_api
 ip -n "$ns" link set eth0 down
@@ -71,7 +71,7 @@ check "the cable is back" until_true 20 has_node_address 10.55.0.2
 
 expect_fail "a second daemon on the same state is told so" 'state.db.*another process' once
 sed -e "s#$T/state#$T/state2#; s#runDir: .*#runDir: $T/run2#; s#configDir: .*#configDir: $T/etc2#" "$T/etc/config.yaml" >"$T/config2.yaml"
-expect_fail "a taken port is named" '127.0.0.1:6443.*in use' timeout 20 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/config2.yaml"
+expect_fail "a taken port is named" '127.0.0.1:6443.*in use' timeout 60 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/config2.yaml"
 check "the first one goes on" k get --raw /readyz
 printf 'nodeName: edge\nserviceCidr: 10.96.0.0/16\n' >"$T/config3.yaml"
 expect_fail "an unknown field of the configuration is named" 'serviceCidr' "$coracled" --config "$T/config3.yaml" --check-config
@@ -79,8 +79,9 @@ expect_fail "a configuration that is not there is named" "nowhere.yaml.*No such 
 
 # ---- clients with open connections ----
 
-k logs -f steady >/dev/null 2>&1 & k get pods -w >/dev/null 2>&1 & k exec steady -- sleep 90000 >/dev/null 2>&1 &
-sleep 1  # by then they are served
+k logs -f steady >/dev/null 2>&1 & k get pods -w >"$T/watched" 2>&1 & k exec steady -- sleep 90000 >/dev/null 2>&1 &
+until_true 20 eval 'grep -q steady "$T/watched" && [ -n "$(our_processes -fx "sleep 90000")" ]'
+sleep 1  # by then the follower of the silent log is served too
 kill -TERM "$daemon_pid"
 check "followers of a silent log, a watch and an exec do not hold up a stop" until_true 8 eval '! kill -0 "$daemon_pid"'
 wait "$daemon_pid" 2>/dev/null; daemon_pid=

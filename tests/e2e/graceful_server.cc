@@ -19,9 +19,10 @@ namespace {
 volatile sig_atomic_t ending = 0;
 void note_end(int) { ending = 1; }
 
-// One short request and one response; the client closes the connection, or it is closed after a second without data.
+// One short request and one response; the client closes the connection, or it is closed after twenty seconds without data: a
+// client on a busy machine may be late.
 void answer(int connection, const std::string& text) {
-  timeval timeout{1, 0};
+  timeval timeout{20, 0};
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   std::string head;
   char buffer[2048];

@@ -14,9 +14,12 @@ apps=$api/apis/apps/v1/namespaces/default
 code() { admin -o /dev/null -w '%{http_code}' "$@"; }
 is() { [ "$(code "$2")" = "$1" ]; }                       # is CODE URL
 delete() { admin -X DELETE -H 'Content-Type: application/json' -d "$2" "$1"; }
-count() { admin "$1" | grep -c '^      "metadata": {'; }   # count URL: number of items of a list in pretty-printed JSON
+# count URL: number of items of a list in pretty-printed JSON; nothing if there is no list
+count() { local list; list=$(admin --fail "$1") && grep -c '^      "metadata": {' <<<"$list"; }
 none() { [ "$(count "$1")" = 0 ]; }
 some() { [ "$(count "$1")" -gt 0 ]; }
+# lacks URL FIELD: what is there has no such field
+lacks() { local there; there=$(admin "$1") && grep -q '"uid"' <<<"$there" && ! grep -q "$2" <<<"$there"; }
 
 deployment() {
   c apply -f - >/dev/null <<EOF
@@ -38,7 +41,7 @@ until_true 20 some "$apps/replicasets?labelSelector=app%3Dtwo"
 delete "$apps/deployments/two" '{"propagationPolicy":"Orphan"}' >/dev/null
 check "the deployment goes" until_true 20 is 404 "$apps/deployments/two"
 check "its replica set stays" some "$apps/replicasets?labelSelector=app%3Dtwo"
-check "without an owner" sh -c '! grep -q ownerReferences' < <(admin "$apps/replicasets?labelSelector=app%3Dtwo")
+check "without an owner" lacks "$apps/replicasets?labelSelector=app%3Dtwo" ownerReferences
 delete "$apps/replicasets?labelSelector=app%3Dtwo" '{"propagationPolicy":"Foreground"}' >/dev/null
 check "and goes in the foreground, its pods first" until_true 30 none "$apps/replicasets?labelSelector=app%3Dtwo"
 check "with nothing left" none "$api/api/v1/namespaces/default/pods?labelSelector=app%3Dtwo"
@@ -156,7 +159,7 @@ c apply -f - >/dev/null <<<'{apiVersion: v1, kind: ConfigMap, metadata: {name: m
 delete "$api/api/v1/namespaces/ordered" '{}' >/dev/null
 check "the pod is asked to go" until_true 20 deleting "$api/api/v1/namespaces/ordered/pods/p"
 sleep 3
-check "while it is there, the rest is left alone" sh -c '! grep -q deletionTimestamp' < <(admin "$api/api/v1/namespaces/ordered/configmaps/m")
+check "while it is there, the rest is left alone" lacks "$api/api/v1/namespaces/ordered/configmaps/m" deletionTimestamp
 expect "nothing new is made in what is ending" 403 code -X POST -H 'Content-Type: application/json' -d '{"metadata":{"name":"late"}}' "$api/api/v1/namespaces/ordered/configmaps"
 reports() { admin "$api/api/v1/namespaces/ordered" | grep -q -- "$1"; }
 check "the namespace is ending" reports '"phase": "Terminating"'

@@ -167,7 +167,7 @@ spec:
     imagePullPolicy: Never
     command: [sh, -c, 'touch /tmp/ready; trap \"echo bye; exit 0\" TERM; while :; do sleep 1 & wait; done']
     startupProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 30}
-    readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1, failureThreshold: 1}
+    readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1}
     livenessProbe: {exec: {command: [test, '!', -e, /tmp/dead]}, periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1}
     lifecycle: {postStart: {exec: {command: [sh, -c, 'echo started > /tmp/hook']}}, preStop: {exec: {command: [sh, -c, 'echo stopping > /proc/1/fd/1']}}}
 "

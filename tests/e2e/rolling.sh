@@ -36,7 +36,7 @@ Y
 }
 check "ten pods" revision 0
 c expose deployment web --port=80 --target-port=8080 >/dev/null
-check "are rolled out" c rollout status deployment web --timeout=60s
+check "are rolled out" c rollout status deployment web --timeout=120s
 address=$(c get service web -o 'jsonpath={.spec.clusterIP}')
 check "the service answers" until_true 10 in_ns python3 -c "import urllib.request as r; r.urlopen('http://$address')"
 

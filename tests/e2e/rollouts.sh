@@ -39,6 +39,18 @@ rolls() {  # rolls CLIENT NAMESPACE KIND/NAME RESOURCE: what is common to Deploy
   expect_match "$who: $what: describe" '^Pods Status:|^NewReplicaSet:' k -n "$n" describe "$what"
 }
 
+waits_for_deletion() {  # waits_for_deletion NAMESPACE: the client has to look before the deletion
+  local nap out
+  for nap in 5 30; do
+    c -n "$1" get configmap cfg >/dev/null 2>&1 || c -n "$1" create configmap cfg >/dev/null
+    (sleep $nap; c -n "$1" delete configmap cfg) >/dev/null 2>&1 &
+    out=$(k -n "$1" wait --for=delete configmap/cfg --timeout=60s 2>&1)
+    wait $!
+    [ "$out" != "configmap/cfg condition met" ] || break
+  done
+  echo "$out"
+}
+
 round() {  # round CLIENT
   local who=$1 n=w-${1//[^a-z0-9]/-}
   c create namespace "$n" >/dev/null
@@ -119,8 +131,7 @@ round() {  # round CLIENT
     soon expect "$who: events -o name" "true" eval "k -n $n events -o json | jq '.items | length > 3'"
   fi
   soon expect_match "$who: get events" "^$n +.* Normal +ScalingReplicaSet +deployment/web" k get events -A --sort-by=.metadata.creationTimestamp
-  (sleep 5; c -n "$n" delete configmap cfg >/dev/null) &  # the client checks before the deletion
-  expect "$who: wait --for=delete" "configmap/cfg condition met" k -n "$n" wait --for=delete configmap/cfg --timeout=30s
+  expect "$who: wait --for=delete" "configmap/cfg condition met" waits_for_deletion "$n"
 
   local maker=k  # 1.20 uses removed versions of these APIs
   newer "$who" 1.32 || maker=c

@@ -25,7 +25,7 @@ stateful() {  # stateful NAME REPLICAS [SPEC] [IMAGE] [POD-SPEC]: each pod is re
   c apply -f - >/dev/null <<Y
 {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: $1, labels: {app: $1}}, spec: {replicas: $2, ${3:-}${3:+,} serviceName: $1, selector: {matchLabels: {app: $1}},
   template: {metadata: {labels: {app: $1}}, spec: {${5:-}${5:+,} terminationGracePeriodSeconds: 0, containers: [{name: c, image: "${4:-$one}",
-    command: [sh, -c, "touch /tmp/ready; exec sleep 100000"], readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1, failureThreshold: 1}}]}}}}
+    command: [sh, -c, "touch /tmp/ready; exec sleep 100000"], readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 1}}]}}}}
 Y
 }
 daemon() {  # daemon NAME [SPEC] [IMAGE] [POD-SPEC]

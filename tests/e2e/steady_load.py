@@ -9,7 +9,7 @@ answered, failed, lock = collections.Counter(), [], threading.Lock()
 
 
 def ask():
-    with socket.create_connection((address, port), timeout=5) as connection:
+    with socket.create_connection((address, port), timeout=30) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         reply = b""
         while chunk := connection.recv(4096):

@@ -40,11 +40,11 @@ volume=$(c get pvc data -o 'jsonpath={.spec.volumeName}')
 check "its volume too" phase pv "$volume" Bound
 place=$(c get pv "$volume" -o 'jsonpath={.spec.local.path}')
 expect "a person finds the directory by its name" "$volumes/default_data_$(c get pvc data -o 'jsonpath={.metadata.uid}')" echo "$place"
-expect "and the file in it" kept cat "$place/file"
+soon expect "and the file in it" kept cat "$place/file"
 expect_match "get shows both" "^data +Bound +$volume +1Gi +RWO +directory " c get pvc data
 
-expect_match "top says how full it is" "^data +[0-9]+[KMG]i +[0-9]+[KMG]?i? +[0-9]+[KMG]i +[0-9]+%" c top volumes
-expect_match "and Prometheus may know" '^kubelet_volume_stats_used_bytes\{namespace="default",persistentvolumeclaim="data"\} ' c get --raw /metrics
+soon expect_match "top says how full it is" "^data +[0-9]+[KMG]i +[0-9]+[KMG]?i? +[0-9]+[KMG]i +[0-9]+%" c top volumes
+soon expect_match "and Prometheus may know" '^kubelet_volume_stats_used_bytes\{namespace="default",persistentvolumeclaim="data"\} ' c get --raw /metrics
 
 c apply -f - >/dev/null <<'Y'
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: careful}, provisioner: coracle.io/directory, volumeBindingMode: WaitForFirstConsumer, mountOptions: [noexec, nodev]}

@@ -644,6 +644,24 @@ TEST_F(AgentTest, what_waits_for_an_image_starts_when_it_comes) {
   EXPECT_FALSE(pulls_.run_one());
 }
 
+TEST_F(AgentTest, what_waits_for_an_image_starts_at_once_when_it_is_tagged_or_imported) {
+  runtime_.images_fake().add("docker.io/library/other:1", {.cmd = {"/other"}});
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"tagged:1","imagePullPolicy":"Never"}])", "tagged");
+  put_pod(R"("containers":[{"name":"a","image":"imported:1","imagePullPolicy":"Never"}])", "imported");
+  EXPECT_EQ(state("a", "tagged"), "Waiting ErrImageNeverPull");
+  EXPECT_EQ(state("a", "imported"), "Waiting ErrImageNeverPull");
+
+  ASSERT_TRUE(agent_->tag("other:1", "docker.io/library/tagged:1"));  // the clock stands still: nothing else wakes the pods
+  settle();
+  EXPECT_EQ(state("a", "tagged"), "Running");
+  EXPECT_EQ(state("a", "imported"), "Waiting ErrImageNeverPull");
+
+  ASSERT_TRUE(agent_->import(Fd(), "docker.io/library/imported:1"));
+  settle();
+  EXPECT_EQ(state("a", "imported"), "Running");
+}
+
 TEST_F(AgentTest, an_image_that_came_for_a_secret_is_not_everybody_s) {
   runtime_.images_fake().protect(runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}));
   boot();
