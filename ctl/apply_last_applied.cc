@@ -129,7 +129,7 @@ Result<void> check_configuration(const Live& live, const json::value& configurat
   if (validation == "Ignore") return {};
   schema::Decoded decoded = TRY(schema::decode(live.kind->type(), configuration));
   if (decoded.warnings.empty()) return {};
-  if (validation == "Strict") return schema::strict_error(live.kind->type(), decoded.warnings, {});
+  if (validation == "Strict") return schema::strict_error(live.kind->type(), decoded.warnings);
   for (const auto& warning : decoded.warnings) tell("Warning: " + warning + "\n");
   return {};
 }
