@@ -65,9 +65,11 @@ Result<json::object> Tokens::bind(const Object& account, view::BoundObjectRefere
   if (*what == kPod && view::Pod(*bound).spec().service_account_name() != account.name())
     return bad_request(cannot + " to pod running with different serviceaccount name.");
   claim[to_lower(kind)] = json::object{{"name", name}, {"uid", bound->uid()}};
-  if (*what == kPod)
-    if (std::string node(view::Pod(*bound).spec().node_name()); !node.empty())
-      if (auto found = registry_.get(kNode, {"", node})) claim["node"] = json::object{{"name", node}, {"uid", (*found)->uid()}};
+  if (std::string node(*what == kPod ? view::Pod(*bound).spec().node_name() : ""); !node.empty()) {
+    json::object& of_node = claim["node"].emplace_object();
+    of_node["name"] = node;
+    if (auto found = registry_.get(kNode, {"", node})) of_node["uid"] = (*found)->uid();
+  }
   return claim;
 }
 

@@ -913,6 +913,13 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
 Result<json::value> Registry::issue_token(const Key& key, json::value body, const Writer& writer) {
   if (!token_issuer_) return Error(Code::unavailable, "no token can be issued: there is no signing key");
   ObjectPtr account = TRY(get(kServiceAccount, key));
+  if (std::string uid(metadata_of(body).uid()); !uid.empty() && uid != account->uid()) {
+    Kind named = kTokenRequest;
+    named.resource = kTokenRequest.kind;  // Kubernetes' message has the kind here
+    return conflict(
+        named, key.name,
+        "the UID in the token request (" + uid + ") does not match the UID of the service account (" + account->uid() + ")");
+  }
   schema::apply_constant_defaults(*schema::root_type(kTokenRequest.api_version(), kTokenRequest.kind), body);
   if (!view::TokenRequest(body).spec().has_expiration_seconds()) make(body, "spec.expirationSeconds") = 3600;
   int64_t seconds = view::TokenRequest(body).spec().expiration_seconds();
@@ -925,6 +932,7 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
                    {invalid_value("spec.expirationSeconds", std::to_string(seconds),
                                   "may not specify a duration larger than 2^32 seconds")});
   make_metadata(body)["creationTimestamp"] = format_time(clock_.now());
+  make_metadata(body)["uid"] = account->uid();
   json::value issued = TRY(token_issuer_->issue(*account, std::move(body)));
   if (writer.dry_run) make(issued, "status.token") = "";  // a dry run returns no credential
   return issued;

@@ -111,6 +111,39 @@ TEST_F(Users, tokens_have_bounds) {
   EXPECT_EQ(admin.ask("POST", "/api/v1/namespaces/default/serviceaccounts/absent/token", R"({"spec":{}})").status, 404);
 }
 
+// Source: kubernetes test/integration/auth/svcaccttoken_test.go.
+TEST_F(Users, a_token_is_of_the_account_that_is_meant) {
+  const std::string account = "/api/v1/namespaces/default/serviceaccounts/default";
+  const std::string uid(get_string(admin.get(account).json(), "metadata.uid"));
+  RawAnswer refused = admin.ask("POST", account + "/token", R"({"metadata":{"uid":"another"},"spec":{}})");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(get_string(refused.json(), "message"),
+            "Operation cannot be fulfilled on TokenRequest.authentication.k8s.io \"default\": the UID in the token request "
+            "(another) does not match the UID of the service account (" +
+                uid + ")");
+  for (const std::string& body : {std::string(R"({"spec":{}})"), R"({"metadata":{"uid":")" + uid + R"("},"spec":{}})"}) {
+    RawAnswer given = admin.ask("POST", account + "/token", body);
+    EXPECT_EQ(given.status, 201) << given.body;
+    EXPECT_EQ(get_string(given.json(), "metadata.uid"), uid);
+    EXPECT_EQ(get_string(given.json(), "metadata.name"), "default");
+    EXPECT_EQ(get_string(given.json(), "metadata.namespace"), "default");
+  }
+}
+
+TEST_F(Users, a_pods_token_names_its_node_even_if_that_is_not_known) {
+  ASSERT_EQ(admin
+                .ask("POST", "/api/v1/namespaces/default/pods",
+                     R"({"metadata":{"name":"p"},"spec":{"nodeName":"nowhere","containers":[{"name":"c","image":"i"}]}})")
+                .status,
+            201);
+  std::string bound = token(R"({"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p"}}})");
+  json::value self = nobody.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}", bearer(bound)).json();
+  const json::object& extra = get_object(self, "status.userInfo.extra");
+  ASSERT_TRUE(extra.contains("authentication.kubernetes.io/node-name")) << to_text(self);
+  EXPECT_EQ(to_text(extra.at("authentication.kubernetes.io/node-name")), R"(["nowhere"])");
+  EXPECT_FALSE(extra.contains("authentication.kubernetes.io/node-uid"));
+}
+
 TEST_F(Users, a_tokens_life_ends_with_its_pod) {
   std::string pods = "/api/v1/namespaces/default/pods";
   ASSERT_EQ(admin.ask("POST", pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})").status, 201);
