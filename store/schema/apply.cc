@@ -294,11 +294,14 @@ Error untyped_patch(const KindInfo& kind, const json::value& configuration, std:
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now, json::storage_ptr memory) {
   if (!configuration.is_object()) return Error(Code::bad_request, "the applied configuration must be an object");
+  const std::string version = kind.kind.api_version();
+  if (std::string_view sent = get_string(configuration, "apiVersion"); !sent.empty() && sent != version)
+    return Error(Code::bad_request, "Incorrect version specified in apply patch. Specified patch version: " + std::string(sent) +
+                                        ", expected: " + version);
   const json::value* entries_sent = find(configuration, "metadata.managedFields");
   if (entries_sent && !entries_sent->is_null()) return Error(Code::bad_request, "metadata.managedFields must be nil");
   json::value applied = without_reset(kind, configuration, manager);
   Place root = Place::of(kind.type());
-  std::string version = kind.kind.api_version();
   if (std::string duplicate = find_duplicate(root, applied, ""); !duplicate.empty())
     return untyped_patch(kind, applied, duplicate);
   json::object mine = fields_of(root, applied, Dots::no);

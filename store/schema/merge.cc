@@ -203,7 +203,7 @@ class Merger {
       if (word != "merge") original.clear();
       if (word == "delete") return false;
     }
-    if (const json::value* keys = patch.if_contains(kRetainKeys)) TRY(retain(original, *keys));
+    if (const json::value* keys = patch.if_contains(kRetainKeys)) TRY(retain(original, patch, *keys));
     return true;
   }
 
@@ -272,9 +272,13 @@ class Merger {
     return json::value(std::move(out));
   }
 
-  static Result<void> retain(json::object& original, const json::value& keys) {
+  static Result<void> retain(json::object& original, const json::object& patch, const json::value& keys) {
     if (!keys.is_array()) return bad_patch("$retainKeys must be a list");
     std::set<std::string_view> kept = texts_of(keys.get_array());
+    for (const auto& pair : patch)
+      if (!pair.key().starts_with("$") && !pair.value().is_null() && !kept.contains(pair.key()))
+        return bad_patch("$retainKeys does not contain " + coracle::quoted(shortened_path(pair.key())) +
+                         ", which the patch sets");
     erase_members_if(original, [&](const auto& pair) { return !kept.contains(pair.key()); });
     return {};
   }

@@ -263,6 +263,16 @@ TEST(Apply, refuses_managed_fields) {
       server_side_apply(catalog().of(kPod), kNone, parsed(R"({"metadata":{"managedFields":[{"manager":"x"}]}})"), {"me"}, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(), "metadata.managedFields must be nil");
+  EXPECT_FALSE(server_side_apply(catalog().of(kPod), kNone, parsed(R"({"metadata":{"managedFields":[]}})"), {"me"}, kNow));
+  EXPECT_TRUE(server_side_apply(catalog().of(kPod), kNone, parsed(R"({"metadata":{"managedFields":null}})"), {"me"}, kNow));
+}
+
+TEST(Apply, refuses_another_version) {
+  auto refused = server_side_apply(catalog().of(kDeployment), kNone, parsed(R"({"apiVersion":"apps/v1beta1"})"), {"me"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::bad_request);
+  EXPECT_EQ(refused.error().text(),
+            "Incorrect version specified in apply patch. Specified patch version: apps/v1beta1, expected: apps/v1");
 }
 
 TEST(Apply, updates_take_over_what_they_change) {

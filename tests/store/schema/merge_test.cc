@@ -95,9 +95,9 @@ TEST(Merge, applies_patches) {
 TEST(Merge, refuses_malformed_patches) {
   for (const char* patch :
        {"[]", "1", R"({"metadata":{"labels":{"$patch":"invent"}}})", R"({"metadata":{"labels":{"$retainKeys":"a"}}})",
-        R"({"$patch":"invent"})", R"({"$patch":1})", R"({"spec":{"containers":[{"image":"x"}]}})",
-        R"({"spec":{"containers":["x"]}})", R"({"spec":{"$retainKeys":"x"}})", R"({"spec":{"$setElementOrder/containers":1}})",
-        R"({"metadata":{"$deleteFromPrimitiveList/finalizers":1}})"}) {
+        R"({"metadata":{"labels":{"$retainKeys":["a"],"a":"1","c":"3"}}})", R"({"$patch":"invent"})", R"({"$patch":1})",
+        R"({"spec":{"containers":[{"image":"x"}]}})", R"({"spec":{"containers":["x"]}})", R"({"spec":{"$retainKeys":"x"}})",
+        R"({"spec":{"$setElementOrder/containers":1}})", R"({"metadata":{"$deleteFromPrimitiveList/finalizers":1}})"}) {
     auto merged = strategic_merge(catalog().of(kPod), json::object(), *parse_json(patch));
     ASSERT_FALSE(merged) << patch;
     EXPECT_EQ(merged.error().code(), Code::bad_request);
