@@ -236,7 +236,9 @@ class Server::State::RequestChain {
   bool authorize() {
     auth::Decision decision = server_.authorizer.authorize(*call_.user, asked_);
     if (record_) record_->allowed = decision.allowed, record_->reason = decision.reason;
-    return decision.allowed || refuse(auth::denial(*call_.user, asked_, decision.reason));
+    if (decision.allowed) return true;
+    call_.answer().headers.emplace_back("X-Content-Type-Options", "nosniff");
+    return refuse(auth::denial(*call_.user, asked_, decision.reason));
   }
 
   // A request whose body has not arrived frees its seats and takes one of its user's places for slow bodies. When the body is

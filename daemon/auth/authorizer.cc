@@ -82,21 +82,38 @@ Authorizer::Held Authorizer::rules_for(const User& user, const std::string& ns) 
   return out;
 }
 
+namespace {
+
+// No text of a client may look like HTML to a browser that guesses. Source: apiserver responsewriters/errors.go.
+std::string without_markup(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '&') out += "&amp;";
+    else if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
 Error denial(const User& user, const Attributes& asked, std::string_view reason) {
   std::string who = "User " + coracle::quoted(std::string_view(user.name)) + " cannot " + asked.verb;
   std::string tail = reason.empty() ? std::string() : ": " + std::string(reason);
   if (!asked.is_resource)
-    return Error(Code::forbidden, "forbidden: " + who + " path " + coracle::quoted(std::string_view(asked.path)) + tail);
+    return Error(Code::forbidden,
+                 "forbidden: " + without_markup(who + " path " + coracle::quoted(std::string_view(asked.path))) + tail)
+        .with(ErrorDetails{});
   std::string where =
       asked.ns.empty() ? "at the cluster scope" : "in the namespace " + coracle::quoted(std::string_view(asked.ns));
   std::string subject = asked.group.empty() ? asked.resource : asked.resource + "." + asked.group;
   if (!asked.name.empty()) subject += " " + coracle::quoted(std::string_view(asked.name));
   ErrorDetails details;
   details.name = asked.name, details.group = asked.group, details.kind = asked.resource;
-  return Error(Code::forbidden, subject + " is forbidden: " + who + " resource " +
-                                    coracle::quoted(std::string_view(asked.combined())) + " in API group " +
-                                    coracle::quoted(std::string_view(asked.group)) + " " + where + tail)
-      .with(std::move(details));
+  std::string what = who + " resource " + coracle::quoted(std::string_view(asked.combined())) + " in API group " +
+                     coracle::quoted(std::string_view(asked.group)) + " " + where;
+  return Error(Code::forbidden, subject + " is forbidden: " + without_markup(what) + tail).with(std::move(details));
 }
 
 User account_user(std::string_view ns, std::string_view name, std::string_view uid) {

@@ -127,8 +127,9 @@ json::value to_status(const Error& error) {
   if (reason_of(error) != kReasonUnknown) status["reason"] = reason_of(error);
   const ErrorDetails* details = error.details();
   json::value shown = details ? details_json(*details) : json::value(json::object_kind);
-  // Empty details are those of go-restful's responses.
-  bool empty_too = error.code() == Code::method_not_allowed || (details && error.code() == Code::not_found);
+  // Empty details are those of go-restful's responses, and of paths that nobody may read.
+  bool shows_empty = error.code() == Code::not_found || error.code() == Code::forbidden;
+  bool empty_too = error.code() == Code::method_not_allowed || (details && shows_empty);
   if (details) put(status["metadata"].get_object(), "continue", details->continue_token);
   if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
   status["code"] = http_status(error);

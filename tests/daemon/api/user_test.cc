@@ -85,6 +85,10 @@ TEST_F(Users, by_certificate_have_name_and_groups) {
             "deployments.apps is forbidden: User \"jane\" cannot list resource \"deployments\" in API group \"apps\" at the "
             "cluster scope");
   EXPECT_EQ(get_string(client.get("/metrics").json(), "message"), "forbidden: User \"jane\" cannot get path \"/metrics\"");
+  RawAnswer path = client.get("/%3Cscript%3E");
+  EXPECT_EQ(get_string(path.json(), "message"), "forbidden: User \"jane\" cannot get path \"/&lt;script&gt;\"");
+  EXPECT_EQ(to_text(*find(path.json(), "details")), "{}");
+  EXPECT_EQ(path.header("X-Content-Type-Options"), "nosniff");
   EXPECT_EQ(client.get("/coracle/v1/images").status, 403);
   EXPECT_EQ(client.get("/apis").status, 200);
 }
