@@ -48,7 +48,7 @@ struct Lookup {
   volume::StorageObjects storage;                                      // empty if there are none
   // The content of a file in a volume of the pod. Errors: not_found.
   std::function<Result<std::string>(std::string_view volume, const std::string& path)> file;
-  ObjectPtr node = nullptr;  // this one; null if it is not known yet
+  std::function<ObjectPtr()> node = {};  // this one; null if it is not known yet
 };
 
 // A cache of ConfigMaps and Secrets: each is read once, because parsing one takes milliseconds. `lookup` and `budget` must

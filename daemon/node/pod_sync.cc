@@ -523,7 +523,7 @@ Lookup PodSync::lookup() const {
     return worker_.volumes_.read_file(pod(), paths_, volume, path);
   };
   made.storage = seams_.storage;
-  made.node = seams_.node ? seams_.node() : nullptr;
+  made.node = seams_.node;
   made.services = seams_.services.list(ns);
   if (ns != "default")
     if (ObjectPtr api_server = seams_.services.get({"default", "kubernetes"})) made.services.push_back(api_server);

@@ -24,6 +24,12 @@ Key key_of(const json::value& body) {
   return {std::string(metadata.namespace_()), std::string(metadata.name())};
 }
 
+Writer writer_for(const UpdateOptions& options) {
+  Writer writer = internal_writer(options.field_manager);
+  writer.is_repeated = options.is_repeated;
+  return writer;
+}
+
 }  // namespace
 
 Result<ObjectPtr> LocalClient::get(const Kind& kind, const Key& key) { return registry_.get(kind, key); }
@@ -49,14 +55,13 @@ Result<ObjectPtr> LocalClient::create(const Kind& kind, const json::value& body)
 }
 
 Result<ObjectPtr> LocalClient::update(const Kind& kind, const json::value& body, const UpdateOptions& options) {
-  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, body, internal_writer(options.field_manager)));
+  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, body, writer_for(options)));
   return std::move(written.object);
 }
 
 Result<ObjectPtr> LocalClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                                      const UpdateOptions& options) {
-  Written written =
-      TRY(registry_.patch(kind, key, options.subresource, type, patch, options.force, internal_writer(options.field_manager)));
+  Written written = TRY(registry_.patch(kind, key, options.subresource, type, patch, options.force, writer_for(options)));
   return std::move(written.object);
 }
 

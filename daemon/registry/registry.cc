@@ -53,7 +53,7 @@ engine::Durability durability_of(const schema::KindInfo& stored, std::string_vie
   const std::string_view trait = stored.traits.durability;
   const bool of_status = subresource == "status", of_component = writer.internal;
   if (trait == "lazy" || (trait == "remeasured" && of_status && of_component)) return engine::Durability::lazy;
-  bool is_seen_again = of_status && (of_component || trait == "observed");
+  bool is_seen_again = (of_status && (of_component || trait == "observed")) || (writer.is_repeated && of_component);
   if (trait == "soft" || is_seen_again || (trait == "derived" && of_component)) return engine::Durability::soft;
   return engine::Durability::durable;
 }

@@ -49,6 +49,7 @@ struct Writer {
   std::vector<std::string>* warnings = nullptr;  // receives warnings for the client
   bool dry_run = false;
   bool internal = false;                                // a component of the daemon: its status writes are less durable
+  bool is_repeated = false;                             // UpdateOptions::is_repeated
   const User* user = nullptr;                           // the HTTP user; nullptr: a component of the daemon. Outlives the call
   std::map<std::string, std::string>* audit = nullptr;  // receives admission's annotations for the audit log
 };

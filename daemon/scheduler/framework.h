@@ -100,6 +100,7 @@ struct Write {
   const Kind* kind = nullptr;
   Key key;
   json::value patch;
+  bool is_repeated = false;  // as UpdateOptions'
 };
 
 // Nominated pods, which wait for their victims to end: by node.

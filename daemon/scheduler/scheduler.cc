@@ -364,7 +364,7 @@ struct Scheduler::State {
   void prepare_and_bind(const Framework& framework, const Object& pod, const PodInfoPtr& info, const Decision& decision) {
     if (decision.before_bind.empty()) return bind(framework, pod, *info, decision.node);
     for (const Write& write : decision.before_bind) {
-      auto written = client.patch(*write.kind, write.key, PatchType::merge, write.patch);
+      auto written = client.patch(*write.kind, write.key, PatchType::merge, write.patch, {.is_repeated = write.is_repeated});
       if (written) continue;
       board.with([&](Board& b) { b.bindings.erase(info->key); });
       return give_up(pod, *info, "binding volumes: " + written.error().text());

@@ -86,6 +86,9 @@ struct UpdateOptions {
   std::string subresource;  // "", "status", "scale"
   std::string field_manager;
   bool force = false;  // PatchType::apply only
+  // What is written follows from what is on the disk, so that the caller would write the same again after a crash. A component in
+  // the store's process then does not wait for the disk; the next write that does takes it along.
+  bool is_repeated = false;
 };
 
 struct DeleteOptions {

@@ -170,7 +170,8 @@ class VolumeBinder : public Controller {
     }
     TRY(show_phase(key, *volume, "Bound", ""));
     if (auto body = with_volume(*claim, *volume)) {
-      claim = TRY(client_.update(kPersistentVolumeClaim, *body).wrap("bind claim " + key.text()));
+      // The volume's claimRef says the same.
+      claim = TRY(client_.update(kPersistentVolumeClaim, *body, {.is_repeated = true}).wrap("bind claim " + key.text()));
       own_claims_.wrote(key, claim->revision());
     }
     told_.with([&](auto& told) { told.erase(key); });

@@ -460,12 +460,13 @@ std::string about(std::string_view what, const PodVolume& source) {
 
 // A pod that names its node is asked by no scheduler: at a local volume's path there may be another volume on this node. Source:
 // kubelet, checkNodeAffinity.
-bool is_on(const Object& node, const PodVolume& source) {
+bool is_elsewhere(const PodVolume& source, const std::function<ObjectPtr()>& this_node) {
   view::VolumeNodeAffinity affinity = of_claim(*source.spec).node_affinity();
-  if (!affinity.has_required()) return true;
+  const ObjectPtr node = affinity.has_required() && this_node ? this_node() : nullptr;
+  if (!node) return false;
   auto terms = affinity.required().node_selector_terms();
-  return std::any_of(terms.begin(), terms.end(),
-                     [&](view::NodeSelectorTerm term) { return placement::node_matches(term, node); });
+  return std::none_of(terms.begin(), terms.end(),
+                      [&](view::NodeSelectorTerm term) { return placement::node_matches(term, *node); });
 }
 
 // Why the node does not support the volume, with kubelet's text if there is one.
@@ -711,7 +712,7 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
       continue;
     }
     const bool needed = there.contain(source->name);
-    if (begins && lookup.node && !is_on(*lookup.node, *source)) {
+    if (begins && is_elsewhere(*source, lookup.node)) {
       failures.add(*source, Error(Code::conflict, about(kAffinity, *source) + ": no matching NodeSelectorTerms"));
       continue;
     }

@@ -288,7 +288,11 @@ class VolumeBinding : public Plugin {
       const Object& claim = *one.claim;
       if (!one.volume) {
         json::value metadata{{"uid", claim.uid()}, {"annotations", {{volume::kSelectedNode, node.name}}}};
-        writes.push_back({&kPersistentVolumeClaim, claim.key(), {{"metadata", std::move(metadata)}}});
+        // Our own provisioner writes to the disk what it makes there, and with it this. Another one may have made a volume for
+        // the node, wherever the scheduler would then want it.
+        ObjectPtr storage = cycle.lister.storage_class(volume::class_of(claim));
+        const bool is_ours = storage && volume::is_local_provisioner(view::StorageClass(*storage).provisioner());
+        writes.push_back({&kPersistentVolumeClaim, claim.key(), {{"metadata", std::move(metadata)}}, is_ours});
         continue;
       }
       // The resourceVersion ensures that no other pod got the volume since it was read.

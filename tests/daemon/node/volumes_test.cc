@@ -288,8 +288,9 @@ TEST_F(ClaimsTest, one_of_another_node_is_not_mounted) {
   Lookup lookup;
   lookup.storage = {[&](const Key& key) { return client_.find(kPersistentVolumeClaim, key); },
                     [&](std::string_view) { return volume; }};
-  lookup.node =
+  ObjectPtr node =
       MUST(Object::make(kNode, *parse_json(R"({"metadata":{"name":"node-1","labels":{"kubernetes.io/hostname":"node-1"}}})")));
+  lookup.node = [&] { return node; };
   Volumes volumes(config_, clock_, runtime_.images(), nfs_, places_, {}, walks_.executor());
   const json::value pod = *parse_json("{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"uid\":\"u-1\"},\"spec\":{" +
                                       pod_with(kClaimed) + "}}");
@@ -304,7 +305,7 @@ TEST_F(ClaimsTest, one_of_another_node_is_not_mounted) {
   EXPECT_EQ(failures[0].text,
             "MountVolume.NodeAffinity check failed for volume \"disk\" : no matching NodeSelectorTerms (PVC default/data)");
   EXPECT_TRUE(failures_if(false).empty()) << "what a running pod has, it keeps";
-  lookup.node = nullptr;
+  node = nullptr;
   EXPECT_TRUE(failures_if(true).empty()) << "the node does not know itself yet";
 }
 

@@ -843,6 +843,28 @@ TEST(FullStore, refuses_users_and_lets_the_machine_work) {
   EXPECT_FALSE(fixture.registry().get(kConfigMap, {"default", "c0"}));
 }
 
+TEST_F(RegistryTest, what_a_component_would_write_again_does_not_wait_for_the_disk) {
+  fixture.options.soft_delay = std::chrono::hours(1);
+  fixture.reopen();
+  fixture.make(kConfigMap, R"({"metadata":{"name":"c","namespace":"default"}})");
+  const Key key{"default", "c"};
+  auto value = [](const std::string& text) { return RegistryFixture::parse(R"({"data":{"k":")" + text + "\"}}"); };
+  auto written = fixture.engine->last_written();
+  ObjectPtr second = MUST(fixture.client().patch(kConfigMap, key, PatchType::merge, value("2"), {.is_repeated = true}));
+  json::value body = second->json();
+  make(body, "data.k") = "3";
+  MUST(fixture.client().update(kConfigMap, body, {.is_repeated = true}));
+  EXPECT_EQ(get_string(MUST(fixture.client().get(kConfigMap, key))->json(), "data.k"), "3");
+  EXPECT_EQ(fixture.engine->last_written(), written);
+  Writer user;
+  user.is_repeated = true;
+  MUST(fixture.registry().patch(kConfigMap, key, {}, PatchType::merge, value("4"), false, user));
+  EXPECT_NE(fixture.engine->last_written(), written) << "of nobody else";
+  written = fixture.engine->last_written();
+  MUST(fixture.client().patch(kConfigMap, key, PatchType::merge, value("5"), {}));
+  EXPECT_NE(fixture.engine->last_written(), written);
+}
+
 TEST_F(RegistryTest, secrets_take_plain_text) {
   ObjectPtr made = fixture.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"},"stringData":{"k":"v"}})");
   EXPECT_EQ(get_string(made->json(), "data.k"), "dg==");
