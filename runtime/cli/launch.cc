@@ -59,7 +59,7 @@ class Maker {
 
   // After an error nothing of the container is left.
   Result<void> make() {
-    containers_ = TRY(open_containers(options_));
+    containers_ = TRY(Containers::open_to_create(options_.root));
     TRY(read_bundle());
     container_ = TRY(containers_->create(options_.id));
     Scope undo([&] { take_back(); });

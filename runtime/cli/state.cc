@@ -196,13 +196,19 @@ Result<cgroup::Container> Container::find_cgroup() const {
 
 Result<Containers> Containers::open(const std::string& root) {
   Containers out;
-  out.path_ = root.empty() ? default_root() : root;
+  out.is_default_ = root.empty();
+  out.path_ = out.is_default_ ? default_root() : root;
   auto opened = sys::open_directory(out.path_);
-  if (!opened && opened.error().code() == Code::not_found) {  // there was no container before
-    TRY(sys::make_directories(out.path_, 0700).wrap("--root " + out.path_));
-    opened = sys::open_directory(out.path_);
-  }
+  if (!opened && opened.error().code() == Code::not_found) return out;
   out.root_ = TRY(std::move(opened).wrap("--root " + out.path_));
+  return out;
+}
+
+Result<Containers> Containers::open_to_create(const std::string& root) {
+  Containers out = TRY(open(root));
+  if (out.root_) return out;
+  TRY(sys::make_directories(out.path_, 0700).wrap("--root " + out.path_));
+  out.root_ = TRY(sys::open_directory(out.path_).wrap("--root " + out.path_));
   return out;
 }
 
@@ -224,7 +230,7 @@ Result<Container> Containers::create(const std::string& id) const {
 
 Result<Container> Containers::find(const std::string& id) const {
   auto none = [&] { return Error(Code::not_found, "container " + coracle::quoted(id) + " does not exist"); };
-  if (!is_valid_id(id)) return none();
+  if (!is_valid_id(id) || !root_) return none();
   Container out;
   auto directory = sys::open_at(root_, id, O_RDONLY | O_DIRECTORY);
   if (!directory && directory.error().code() == Code::not_found) return none();
@@ -250,6 +256,8 @@ Result<Container> Containers::find_to_change(const std::string& id) const {
 }
 
 Result<std::vector<std::string>> Containers::list() const {
+  if (!root_ && is_default_) return std::vector<std::string>();
+  if (!root_) return Error(Code::not_found, "--root " + path_ + " does not exist");
   auto entries = TRY(sys::list(root_));
   std::vector<std::string> out;
   for (const sys::DirEntry& entry : entries)

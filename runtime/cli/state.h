@@ -80,9 +80,11 @@ class Container {
 
 class Containers {
  public:
-  // `root` "": /run/coracle-oci for root in the initial user namespace, otherwise coracle-oci in XDG_RUNTIME_DIR. Errors: with
-  // the path.
+  // `root` "": /run/coracle-oci for root in the initial user namespace, otherwise coracle-oci in XDG_RUNTIME_DIR. One that does
+  // not exist holds no containers. Errors: with the path.
   static Result<Containers> open(const std::string& root);
+  // Makes the root first, if it does not exist.
+  static Result<Containers> open_to_create(const std::string& root);
   const std::string& path() const { return path_; }
   // Creates the container's directory, empty except for the lock. Errors: already_exists, invalid (id).
   Result<Container> create(const std::string& id) const;
@@ -90,12 +92,14 @@ class Containers {
   Result<Container> find(const std::string& id) const;
   // For changing: waits while another command holds the lock.
   Result<Container> find_to_change(const std::string& id) const;
+  // Errors: not_found if a root other than the default does not exist: its name may be mistyped.
   Result<std::vector<std::string>> list() const;
   Result<void> remove(const std::string& id) const;
 
  private:
   std::string path_;
-  Fd root_;
+  bool is_default_ = false;
+  Fd root_;  // none: it does not exist
 };
 
 struct ProcessStat {       // from /proc/PID/stat

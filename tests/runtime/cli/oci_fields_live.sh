@@ -701,6 +701,10 @@ run kill x KILL
 for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
 expect "all processes of one that has ended are none" 0 "$(run kill --all x KILL 2>&1; echo "$?")"
 expect "it is not killed alone" 'coracle-oci: container not running: "x" is stopped' "$(run kill x KILL 2>&1)"
+expect "a root without containers is not made by asking" 'coracle-oci: container "x" does not exist
+coracle-oci: --root none does not exist
+0
+none' "$(cd "$work" && "$oci" --root none state x 2>&1; "$oci" --root none list 2>&1; "$oci" --root none delete --force x; echo "$?"; [ -e none ] || echo none)"
 expect "it has no events" 'coracle-oci: container "x" is stopped, not running' "$(run events --stats x 2>&1)"
 run delete --force x
 exit $failed
