@@ -135,6 +135,13 @@ Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, con
       if (err == EPROTO)
         return Error(Code::conflict, "the pod was begun by another version of coracled; delete it, and it is begun anew");
       break;
+    case Stage::scheduler: {  // Source: sched_setattr(2); the words are runc's
+      const bool is_deadline = spec.process.scheduler && spec.process.scheduler->policy == "SCHED_DEADLINE";
+      if (err == EPERM && is_deadline && !spec.linux_.resources.cpuset_cpus.empty())
+        return Error(Code::forbidden,
+                     "process.scheduler: process scheduler can't be used together with AllowedCPUs (linux.resources.cpu.cpus)");
+      break;
+    }
     case Stage::hostname:
       return Error::from_errno(
           err, failure.index == 1 ? "domainname: setdomainname " + spec.domainname : "hostname: sethostname " + spec.hostname);

@@ -371,6 +371,12 @@ TEST(Plan, explains_failures_as_users_know_them) {
   EXPECT_EQ(text(launch::Stage::mount, launch::kFileOverDirectory, 1),
             "mounts: /b: is a directory: a file is mounted over a directory");
   EXPECT_EQ(text(launch::Stage::slot, EEXIST), "the id is in use");
+  spec.process.scheduler = oci::Scheduler{};
+  spec.process.scheduler->policy = "SCHED_DEADLINE";
+  EXPECT_EQ(text(launch::Stage::scheduler, EPERM), "process.scheduler: sched_setattr: Operation not permitted");
+  spec.linux_.resources.cpuset_cpus = "0";
+  EXPECT_EQ(text(launch::Stage::scheduler, EPERM),
+            "process.scheduler: process scheduler can't be used together with AllowedCPUs (linux.resources.cpu.cpus)");
   spec.hooks.create_container = {{"/bin/first", {}, {}, {}}, {"/bin/second", {}, {}, {}}};
   EXPECT_EQ(text(launch::Stage::create_hook, -3, 1), "hooks.createContainer[1]: /bin/second ended with exit code 3");
   EXPECT_EQ(text(launch::Stage::create_hook, -137, 0), "hooks.createContainer[0]: /bin/first was killed by signal 9");
