@@ -27,18 +27,21 @@ Result<void> run_hook(const oci::Hook& hook, const std::string& what, const json
                                    (said.empty() ? "" : ": " + said));
 }
 
-std::string field_of(const char* field, size_t at) { return std::string("hooks.") + field + "[" + std::to_string(at) + "]"; }
+// The words are runc's.
+std::string failure_of(const char* field, size_t at) {
+  return std::string("error running ") + field + " hook #" + std::to_string(at);
+}
 
 }  // namespace
 
 Result<void> run_hooks(const std::vector<oci::Hook>& hooks, const char* field, const json::object& state) {
-  for (size_t i = 0; i < hooks.size(); ++i) TRY(run_hook(hooks[i], field_of(field, i), state, false));
+  for (size_t i = 0; i < hooks.size(); ++i) TRY(run_hook(hooks[i], failure_of(field, i), state, false));
   return {};
 }
 
 void run_late_hooks(const std::vector<oci::Hook>& hooks, const char* field, const json::object& state) {
   for (size_t i = 0; i < hooks.size(); ++i) {
-    auto ran = run_hook(hooks[i], field_of(field, i), state, true);
+    auto ran = run_hook(hooks[i], failure_of(field, i), state, true);
     if (!ran) warn(ran.error().text());
   }
 }

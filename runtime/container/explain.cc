@@ -2,7 +2,9 @@
 // See explain.h.
 #include "runtime/container/explain.h"
 
+#include <cctype>
 #include <cerrno>
+#include <cstring>
 
 #include "runtime/base/text.h"
 #include "runtime/container/plan.h"
@@ -98,14 +100,21 @@ const char* mismatch(int err) {
                                            : "is a directory: a file is mounted over a directory";
 }
 
+std::string signal_text(int signal) {  // "31 (bad system call)"
+  const char* found = ::sigdescr_np(signal);
+  if (!found) return std::to_string(signal);
+  std::string words = found;
+  words[0] = char(std::tolower(static_cast<unsigned char>(words[0])));
+  return std::to_string(signal) + " (" + words + ")";
+}
+
 Error explain_hook(const char* field, const launch::Failure& failure, const std::vector<oci::Hook>& hooks,
                    const std::string& said) {
-  std::string hook = std::string("hooks.") + field;
+  std::string hook = std::string("error running ") + field + " hook";  // the words are runc's
   if (failure.index >= 0 && size_t(failure.index) < hooks.size())
-    hook += "[" + std::to_string(failure.index) + "]: " + hooks[size_t(failure.index)].path;
+    hook += " #" + std::to_string(failure.index) + ": " + hooks[size_t(failure.index)].path;
   const std::string tail = said.empty() ? "" : ": " + said;
-  if (failure.err <= -128)
-    return Error(Code::internal, hook + " was killed by signal " + std::to_string(-failure.err - 128) + tail);
+  if (failure.err <= -128) return Error(Code::internal, hook + " was killed by signal " + signal_text(-failure.err - 128) + tail);
   if (failure.err < 0) return Error(Code::internal, hook + " ended with exit code " + std::to_string(-failure.err) + tail);
   if (failure.err == ETIMEDOUT) return Error(Code::timeout, hook + " took longer than its timeout" + tail);
   return Error::from_errno(failure.err, hook);

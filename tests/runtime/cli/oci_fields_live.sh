@@ -436,18 +436,18 @@ for kind in sorted(os.listdir(sys.argv[1])):
 P
 )"
 config 'echo never' 'hook("createContainer", "exit 3")'
-expect "a hook that fails ends it" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
+expect "a hook that fails ends it" "coracle-oci: error running createContainer hook #0: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
 for kind in prestart createRuntime createContainer; do
   config 'echo never' "hook('$kind', 'echo of no use; echo why not >&2; exit 3')"
   expect "what a failing hook says is part of the error: $kind" "coracle-oci: hooks.$kind[0]: /bin/sh ended with exit code 3: of no use\nwhy not" "$(run create --bundle "$work/b" x 2>&1)"
 done
 config 'echo never' 'hook("startContainer", "echo why not >&2; exit 3")'
 run create --bundle "$work/b" x > /dev/null
-expect "and of the last of them" "coracle-oci: hooks.startContainer[0]: /bin/sh ended with exit code 3: why not" "$(run start x 2>&1)"
+expect "and of the last of them" "coracle-oci: error running startContainer hook #0: /bin/sh ended with exit code 3: why not" "$(run start x 2>&1)"
 run delete --force x
 see "what a hook says that succeeds is not the container's" "main" 'echo main' 'for kind in ("createRuntime", "createContainer", "startContainer"): hook(kind, "echo hook; echo hook >&2")'
 config 'echo never' 'hook("createContainer", "", path="/no/such/hook")'
-expect "a hook that is not there is named" "coracle-oci: hooks.createContainer[0]: /no/such/hook: No such file or directory" "$(run create --bundle "$work/b" x 2>&1)"
+expect "a hook that is not there is named" "coracle-oci: error running createContainer hook #0: /no/such/hook: No such file or directory" "$(run create --bundle "$work/b" x 2>&1)"
 : > "$work/log"
 config true "
 for kind in ('createRuntime', 'createContainer', 'poststop'): hook(kind, f'echo {kind} \$OURS \$(pwd) >> $work/log', env=None)
@@ -494,7 +494,7 @@ for way in "" --no-pivot; do
   expect "and are its root" "0 $(readlink /proc/self/ns/user) 0 0 100000 65536 sees 1" "$(echo $(cat "$work/log"))"
 done
 config 'echo never' 'user_namespace(); hook("createContainer", "echo why not; exit 3")'
-expect "their failures are told as those of others" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3: why not" "$(run create --bundle "$work/b" x 2>&1)"
+expect "their failures are told as those of others" "coracle-oci: error running createContainer hook #0: /bin/sh ended with exit code 3: why not" "$(run create --bundle "$work/b" x 2>&1)"
 # The user namespace's copy of the mounts: a mount that cannot be bound would not be in it when hooks are run.
 for hooks in "" "hook('createContainer', 'id -u >> $work/log')"; do
   : > "$work/log"
@@ -529,19 +529,19 @@ done
 no_fork='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}, {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}'
 for gains in True False; do
   config 'echo main' "$no_fork; c['process']['noNewPrivileges'] = $gains; hook('startContainer', 'mkdir /made')"
-  expect "the last hook is confined as the process is (noNewPrivileges $gains)" "coracle-oci: hooks.startContainer[0]: /bin/sh ended with exit code 1: mkdir: can't create directory '/made': Operation not permitted" \
+  expect "the last hook is confined as the process is (noNewPrivileges $gains)" "coracle-oci: error running startContainer hook #0: /bin/sh ended with exit code 1: mkdir: can't create directory '/made': Operation not permitted" \
     "$(run run --bundle "$work/b" x 2>&1)"
 done
 : > "$work/log"
 config 'sleep 1000' "hook('poststart', 'echo too late; exit 4'); hook('poststop', 'echo poststop >> $work/log')"
 run create --bundle "$work/b" x < /dev/null > /dev/null
-expect "a failing poststart is an error" "coracle-oci: hooks.poststart[0]: /bin/sh ended with exit code 4: too late" "$(run start x 2>&1)"
+expect "a failing poststart is an error" "coracle-oci: error running poststart hook #0: /bin/sh ended with exit code 4: too late" "$(run start x 2>&1)"
 expect "and takes the container away" "poststop" "$(run list -q)$(cat "$work/log")"
 run run -d --bundle "$work/b" x < /dev/null > /dev/null 2> "$work/said"
-expect "run says so, too" "1 coracle-oci: hooks.poststart[0]: /bin/sh ended with exit code 4: too late" "$? $(cat "$work/said")"
+expect "run says so, too" "1 coracle-oci: error running poststart hook #0: /bin/sh ended with exit code 4: too late" "$? $(cat "$work/said")"
 expect "and leaves nothing" "" "$(run list -q)"
 config 'echo never' 'hook("createRuntime", "exec sleep 60", timeout=1)'
-expect "a hook that takes too long does, too" "coracle-oci: hooks.createRuntime[0]: /bin/sh took longer than its timeout" "$(run create --bundle "$work/b" x 2>&1)"
+expect "a hook that takes too long does, too" "coracle-oci: error running createRuntime hook #0: /bin/sh took longer than its timeout" "$(run create --bundle "$work/b" x 2>&1)"
 expect "and nothing is left" "" "$(run list -q)"
 
 # ---- terminals ----

@@ -378,9 +378,11 @@ TEST(Plan, explains_failures_as_users_know_them) {
   EXPECT_EQ(text(launch::Stage::scheduler, EPERM),
             "process.scheduler: process scheduler can't be used together with AllowedCPUs (linux.resources.cpu.cpus)");
   spec.hooks.create_container = {{"/bin/first", {}, {}, {}}, {"/bin/second", {}, {}, {}}};
-  EXPECT_EQ(text(launch::Stage::create_hook, -3, 1), "hooks.createContainer[1]: /bin/second ended with exit code 3");
-  EXPECT_EQ(text(launch::Stage::create_hook, -137, 0), "hooks.createContainer[0]: /bin/first was killed by signal 9");
-  EXPECT_EQ(text(launch::Stage::create_hook, ETIMEDOUT, 0), "hooks.createContainer[0]: /bin/first took longer than its timeout");
+  EXPECT_EQ(text(launch::Stage::create_hook, -3, 1), "error running createContainer hook #1: /bin/second ended with exit code 3");
+  EXPECT_EQ(text(launch::Stage::create_hook, -137, 0),
+            "error running createContainer hook #0: /bin/first was killed by signal 9 (killed)");
+  EXPECT_EQ(text(launch::Stage::create_hook, ETIMEDOUT, 0),
+            "error running createContainer hook #0: /bin/first took longer than its timeout");
   EXPECT_EQ(text(launch::Stage::plan, EPROTO),
             "the pod was begun by another version of coracled; delete it, and it is begun anew");
   EXPECT_EQ(text(launch::Stage(9999), EIO), "launch: Input/output error");
