@@ -93,9 +93,9 @@ Result<void> make_path(const std::string& mount_point, const std::string& path, 
 Result<void> check_fit(const Made& made, const std::string& path) {
   if (made.is_new) return {};
   bool populated = TRY(is_populated(made.directory));
-  if (populated) return Error(Code::conflict, "linux.cgroupsPath: processes are in cgroup " + path + " already");
+  if (populated) return Error(Code::conflict, "linux.cgroupsPath: container's cgroup is not empty: " + path);
   bool frozen = TRY(is_frozen(made.directory));
-  if (frozen) return Error(Code::conflict, "linux.cgroupsPath: cgroup " + path + " is frozen");
+  if (frozen) return Error(Code::conflict, "linux.cgroupsPath: container's cgroup unexpectedly frozen: " + path);
   return {};
 }
 

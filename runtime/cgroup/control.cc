@@ -177,11 +177,11 @@ Result<void> check_memory_use(const Fd& cgroup, const oci::Resources& resources)
   auto text = sys::read_file_at(cgroup, "memory.current");
   if (!text) return {};  // no memory accounting, so no limit
   int64_t used = parse_number<int64_t>(trim(*text)).value_or(0);
-  for (const auto& [field, limit] :
-       {std::pair("memory.limit", resources.memory_limit_bytes), std::pair("memory.swap", resources.memory_swap_bytes)})
+  for (const auto& [what, limit] : {std::pair("limit: rejecting memory limit ", resources.memory_limit_bytes),
+                                    std::pair("swap: rejecting memory+swap limit ", resources.memory_swap_bytes)})
     if (limit.value_or(0) > 0 && *limit <= used)
-      return Error(Code::conflict, std::string("linux.resources.") + field + ": " + std::to_string(*limit) +
-                                       " is not above the " + std::to_string(used) + " bytes in use");
+      return Error(Code::conflict,
+                   std::string("linux.resources.memory.") + what + std::to_string(*limit) + " <= usage " + std::to_string(used));
   return {};
 }
 

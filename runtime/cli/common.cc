@@ -136,7 +136,7 @@ Result<void> send_listener(const oci::SeccompListener& listener, const json::obj
   json::object message{{"ociVersion", *state.if_contains("ociVersion")}, {"fds", json::array{"seccompFd"}}, {"pid", pid}};
   message["metadata"] = listener.metadata;
   message["state"] = state;
-  Fd socket = TRY(sys::connect_stream(listener.path).wrap("linux.seccomp.listenerPath"));
+  Fd socket = TRY(sys::connect_stream(listener.path).wrap("linux.seccomp.listenerPath: failed to connect with seccomp agent"));
   std::string text = to_text(message);
   const int fds[] = {fd.get()};
   return sys::send_message(socket, std::as_bytes(std::span(text)), fds).wrap("linux.seccomp.listenerPath");

@@ -32,7 +32,9 @@ Result<void> set_user(const std::string& text, oci::User& user) {
 
 Result<void> check_cgroup(const std::string& inside) {
   for (std::string_view part : split(inside, '/'))
-    if (part == "..") return Error(Code::invalid, "--cgroup " + coracle::quoted(inside) + ": `..` components are not allowed");
+    if (part == "..")
+      return Error(Code::invalid,
+                   "--cgroup: bad sub cgroup path " + coracle::quoted(inside) + ": `..` components are not allowed");
   return {};
 }
 
@@ -110,7 +112,8 @@ Result<int> exec(const Options& options) {
   Container container = TRY(containers.find(options.id));
   const Alive alive = TRY(container.alive());
   if (alive.status == Status::paused && !options.ignore_paused)
-    return Error(Code::conflict, "container " + coracle::quoted(options.id) + " is paused; exec --ignore-paused waits in it");
+    return Error(Code::conflict, "container " + coracle::quoted(options.id) +
+                                     " is paused: cannot exec in a paused container (use --ignore-paused to override)");
   oci::Spec spec;
   spec.process = TRY(process_of(options, container));
   drop_unknown_capabilities(spec.process);

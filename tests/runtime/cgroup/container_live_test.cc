@@ -192,7 +192,8 @@ TEST_F(Live, refuses_or_tells_what_the_kernel_does_not_have) {
 TEST_F(Live, is_refused_with_processes_in_it_or_frozen) {
   Container first = *Container::make(caller_, wanted("a"), 0);
   ASSERT_TRUE(first.freeze(kTimeout));  // an empty one can be frozen too
-  EXPECT_EQ(Container::make(caller_, wanted("a"), 0).error().text(), "linux.cgroupsPath: cgroup " + top_ + "/a is frozen");
+  EXPECT_EQ(Container::make(caller_, wanted("a"), 0).error().text(),
+            "linux.cgroupsPath: container's cgroup unexpectedly frozen: " + top_ + "/a");
   ASSERT_TRUE(first.thaw(kTimeout));
   EXPECT_TRUE(Container::make(caller_, wanted("a"), 0));
   Child child;
@@ -200,7 +201,7 @@ TEST_F(Live, is_refused_with_processes_in_it_or_frozen) {
   auto again = Container::make(caller_, wanted("a"), 0);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code(), Code::conflict);
-  EXPECT_EQ(again.error().text(), "linux.cgroupsPath: processes are in cgroup " + top_ + "/a already");
+  EXPECT_EQ(again.error().text(), "linux.cgroupsPath: container's cgroup is not empty: " + top_ + "/a");
   EXPECT_EQ(*with.pids(), std::vector<int>{child.pid()});
 }
 

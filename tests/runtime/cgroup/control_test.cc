@@ -84,7 +84,7 @@ TEST_F(Control, checks_memory_in_use_before_an_update) {
   EXPECT_TRUE(check_memory_use(directory_, in));  // there is no accounting
   write("memory.current", "100\n");
   EXPECT_EQ(check_memory_use(directory_, in).error().text(),
-            "linux.resources.memory.limit: 100 is not above the 100 bytes in use");
+            "linux.resources.memory.limit: rejecting memory limit 100 <= usage 100");
   in.memory_check_before_update = false;
   EXPECT_TRUE(check_memory_use(directory_, in));
   in.memory_check_before_update = true;

@@ -635,7 +635,7 @@ expect "another user's by being ambient" "CapEff 0000000000200000 CapAmb 0000000
   "$(run exec -u 7 -c CAP_SYS_ADMIN x grep -E 'Cap(Eff|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
 expect "exec tells its failures from those of the program" "1 255 255 255" \
   "$(echo $(run exec x sh -c 'exit 1' 2> /dev/null; echo $?; run exec x no-such-program 2> /dev/null; echo $?; run exec --pid-file /no/such/file x true 2> /dev/null; echo $?; run exec none true 2> /dev/null; echo $?))"
-expect "a cgroup for exec is inside the container's" 'coracle-oci: --cgroup "in/../..": `..` components are not allowed' "$(run exec --cgroup in/../.. x true 2>&1)"
+expect "a cgroup for exec is inside the container's" 'coracle-oci: --cgroup: bad sub cgroup path "in/../..": `..` components are not allowed' "$(run exec --cgroup in/../.. x true 2>&1)"
 expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"
 run exec -u 7x x id 2> "$work/said"
 expect "a user is a number, whole" 'coracle-oci: --user "7x" is not uid[:gid]' "$(cat "$work/said")"
@@ -646,8 +646,8 @@ expect "exec stands in the container's cgroups, in every hierarchy" "$(cat "/pro
 expect "ps knows both" 2 "$(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
 run pause x
 expect "paused" paused "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
-run exec x true 2>/dev/null
-expect "exec refuses a paused one" 255 $?
+expect "exec refuses a paused one" '255 coracle-oci: container "x" is paused: cannot exec in a paused container (use --ignore-paused to override)' \
+  "$(run exec x true > "$work/said" 2>&1; echo "$? $(cat "$work/said")")"
 run resume x
 expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
 # The scope of a container whose cgroup is gone is stopped all the same.
