@@ -16,8 +16,8 @@
 namespace coracle::ctl {
 namespace {
 
-std::string part_text(const json::value& event) {  // the part of the object that the event is about
-  std::string path = text_at(event, "involvedObject.fieldPath");
+std::string part_text(view::Event event) {  // the part of the object that the event is about
+  std::string path(event.involved_object().field_path());
   return path.empty() ? path : path + ": ";
 }
 
@@ -27,14 +27,15 @@ bool is_refusal(const Error& error) { return error.code() == Code::forbidden; }
 // The object's events, oldest first, or why they are not told. Those of a node have its uid or, from its own agent, its name in
 // place of the uid.
 Result<std::string> events_text(Session& session, const json::value& object) {
-  std::string path = session.path(schema::catalog().of(kEvent), text_at(object, "metadata.namespace"));
+  view::ObjectMeta metadata = metadata_of(object);
+  std::string path = session.path(schema::catalog().of(kEvent), metadata.namespace_());
   std::vector<std::string> uids{std::string(uid_in_events(object))};
-  if (kind_in(object) == "Node") uids.push_back(text_at(object, "metadata.uid"));
+  if (kind_in(object) == "Node") uids.emplace_back(metadata.uid());
   std::vector<json::value> sorted;
   for (const auto& uid : uids) {
     auto list = session.json(
         {.path = path,
-         .query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") + ",involvedObject.uid=" + uid}}});
+         .query = {{"fieldSelector", "involvedObject.name=" + std::string(metadata.name()) + ",involvedObject.uid=" + uid}}});
     if (!list && is_refusal(list.error())) return "Events:\t" + unread_text(list.error().text()) + "\n";
     json::value events = TRY(std::move(list));
     sorted.insert(sorted.end(), items_of(events).begin(), items_of(events).end());
@@ -43,10 +44,12 @@ Result<std::string> events_text(Session& session, const json::value& object) {
   if (sorted.empty()) return std::string("Events:\t<none>\n");
   std::string text = "Events:\n  Type\tReason\tAge\tFrom\tMessage\n  ----\t------\t----\t----\t-------\n";
   WallTime now = system_clock().now();
-  for (const auto& event : sorted)
-    text += "  " + text_at(event, "type") + "\t" + text_at(event, "reason") + "\t" + event_age(event, now) + "\t" +
-            or_else(text_at(event, "source.component"), text_at(event, "reportingComponent")) + "\t" + part_text(event) +
-            std::string(trim(text_at(event, "message"))) + "\n";
+  for (const auto& one : sorted) {
+    view::Event event(one);
+    text += "  " + std::string(event.type()) + "\t" + std::string(event.reason()) + "\t" + event_age(one, now) + "\t" +
+            or_else(event.source().component(), event.reporting_component()) + "\t" + part_text(event) +
+            std::string(trim(event.message())) + "\n";
+  }
   return text;
 }
 
@@ -64,7 +67,7 @@ struct DescribeFlags {
 class Fetcher {
  public:
   Fetcher(Session& session, const json::value& object, int64_t chunk_size)
-      : session_(session), object_(object), ns_(text_at(object, "metadata.namespace")), chunk_size_(chunk_size) {}
+      : session_(session), object_(object), ns_(metadata_of(object).namespace_()), chunk_size_(chunk_size) {}
 
   Result<Related> related(const schema::KindInfo& kind) {
     Related related;
@@ -98,7 +101,7 @@ class Fetcher {
   }
 
   Result<std::vector<json::value>> selected(const Kind& kind) {
-    const json::value* selector = find(object_, "spec.selector");
+    const json::value* selector = selector_of(object_);
     return list(kind, ns_, {{"labelSelector", selector ? selector_text(*selector) : ""}});
   }
 
@@ -106,8 +109,8 @@ class Fetcher {
     return list(kEndpointSlice, ns_, {{"labelSelector", "kubernetes.io/service-name=" + service}});
   }
 
-  void find_backend(Related& related, const json::value* backend) {
-    std::string name = backend ? text_at(*backend, "service.name") : "";
+  void find_backend(Related& related, view::IngressBackend backend) {
+    std::string name(backend.service().name());
     if (name.empty() || related.backends.contains(name)) return;
     Backend& found = related.backends[name];
     auto slices = slices_of(name);
@@ -121,9 +124,10 @@ class Fetcher {
   }
 
   void find_backends(Related& related) {
-    find_backend(related, find(object_, "spec.defaultBackend"));
-    for (const auto& rule : get_array(object_, "spec.rules"))
-      for (const auto& path : get_array(rule, "http.paths")) find_backend(related, find(path, "backend"));
+    view::IngressSpec spec = view::Ingress(object_).spec();
+    find_backend(related, spec.default_backend());
+    for (view::IngressRule rule : spec.rules())
+      for (view::HTTPIngressPath path : rule.http().paths()) find_backend(related, path.backend());
   }
 
   Result<void> find_use(Related& related, const std::string& node) {

@@ -11,6 +11,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 
@@ -23,22 +24,26 @@ void put_labels(std::string& text, std::string_view name, const json::object& la
 void put_annotations(std::string& text, std::string_view name, const json::object& annotations);  // without last-applied
 void put_conditions(std::string& text, const json::value& object, bool with_message);
 void put_conditions_with_time(std::string& text, const json::value& object);  // and with the message
-// Conditions of nodes and claims, with the time in `field`, whose column has this title.
-void put_node_conditions(std::string& text, const json::value& object, std::string_view field, std::string_view title);
+struct TimedCondition {
+  view::Condition condition;
+  std::string_view time;
+};
+// Conditions of nodes and claims, with a further time, whose column has this title.
+void put_timed_conditions(std::string& text, std::string_view title, const std::vector<TimedCondition>& conditions);
 // The volume source in `holder`: a volume of a pod or, if `persistent`, the spec of a PersistentVolume.
 void put_volume_source(std::string& text, const json::value& holder, bool persistent);
 void put_controller(std::string& text, const json::value& object);  // "Controlled By", if the object has a controller
 
-std::string text_at(const json::value& object, std::string_view path);  // "" if the path is absent
-std::string or_else(std::string text, std::string_view absent);
-std::string selector_or(const json::value& object, std::string_view path, std::string_view absent);
+std::string text_of_value(const json::value* value);                             // "" for nullptr and null
+std::string or_else(std::string_view text, std::string_view absent);             // `absent` if the text is ""
+std::string selector_or(view::LabelSelector selector, std::string_view absent);  // likewise; takes a plain map, too
 std::string time_text(std::string_view time);  // local time as Mon, 02 Jan 2006 15:04:05 -0700; other text is returned unchanged
 std::string local_time_text(std::string_view time, const char* format);  // likewise, by a format of strftime(3)
 std::string amount_text(const json::value* amount);                      // a quantity in canonical form; "" for nullptr
 std::string map_text(const json::object& map);                           // a=b,c=d; "<none>"
 std::string unread_text(const std::string& error);                       // what stands in place of what cannot be read
 
-std::string template_text(const json::value& pod_template);  // the section "Pod Template:"
+std::string template_text(view::PodTemplateSpec pod_template);  // the section "Pod Template:"
 std::string pod_text(const json::value& pod, WallTime now);
 
 struct Backend {  // a Service that an Ingress names

@@ -24,10 +24,10 @@ std::string account_text(const json::value& account) {
   std::string text;
   put_head(text, account);
   std::string header = "Image pull secrets:";
-  const json::array& secrets = get_array(account, "imagePullSecrets");
+  view::Range<view::LocalObjectReference> secrets = view::ServiceAccount(account).image_pull_secrets();
   if (secrets.empty()) text += header + "\t<none>\n";
-  for (const auto& secret : secrets) {
-    text += header + "\t" + text_at(secret, "name") + "\n";
+  for (view::LocalObjectReference secret : secrets) {
+    text += header + "\t" + std::string(secret.name()) + "\n";
     header.assign(header.size(), ' ');
   }
   return text;
@@ -35,29 +35,31 @@ std::string account_text(const json::value& account) {
 
 // ---- roles ----
 
-std::string role_text(const json::value& role) {
+std::string role_text(const json::value& role) {  // ClusterRoles have the fields that are read here, too
   std::string text;
-  put(text, 0, "Name", text_at(role, "metadata.name"));
+  put(text, 0, "Name", metadata_of(role).name());
   put_marks(text, role);
   text +=
       "PolicyRule:\n  Resources\tNon-Resource URLs\tResource Names\tVerbs\n  "
       "---------\t-----------------\t--------------\t-----\n";
-  for (const PolicyRule& rule : compacted(policy_rules_of(get_array(role, "rules"))))
+  for (const PolicyRule& rule : compacted(policy_rules_of(view::Role(role).rules().raw())))
     text += "  " + resource_and_group(rule) + "\t" + go_list(rule.non_resource_urls) + "\t" + go_list(rule.resource_names) +
             "\t" + go_list(rule.verbs) + "\n";
   return text;
 }
 
-std::string binding_text(const json::value& binding) {
+std::string binding_text(const json::value& object) {  // likewise of ClusterRoleBindings
+  view::RoleBinding binding(object);
   std::string text;
-  put(text, 0, "Name", text_at(binding, "metadata.name"));
-  put_marks(text, binding);
+  put(text, 0, "Name", binding.metadata().name());
+  put_marks(text, object);
   text += "Role:\n";
-  put(text, 1, "Kind", text_at(binding, "roleRef.kind"));
-  put(text, 1, "Name", text_at(binding, "roleRef.name"));
+  put(text, 1, "Kind", binding.role_ref().kind());
+  put(text, 1, "Name", binding.role_ref().name());
   text += "Subjects:\n  Kind\tName\tNamespace\n  ----\t----\t---------\n";
-  for (const auto& subject : get_array(binding, "subjects"))
-    text += "  " + text_at(subject, "kind") + "\t" + text_at(subject, "name") + "\t" + text_at(subject, "namespace") + "\n";
+  for (view::Subject subject : binding.subjects())
+    text +=
+        "  " + std::string(subject.kind()) + "\t" + std::string(subject.name()) + "\t" + std::string(subject.namespace_()) + "\n";
   return text;
 }
 
@@ -70,12 +72,13 @@ std::vector<std::string> sorted_keys_of(const json::object& map) {
   return keys;
 }
 
-std::string secret_text(const json::value& secret) {  // sizes, never the values, except of tokens
+std::string secret_text(const json::value& object) {  // sizes, never the values, except of tokens
+  view::Secret secret(object);
   std::string text;
-  put_head(text, secret);
-  std::string type = text_at(secret, "type");
+  put_head(text, object);
+  std::string type(secret.type());
   text += "\nType:\t" + type + "\n\nData\n====\n";
-  const json::object& data = get_object(secret, "data");
+  const json::object& data = secret.data();
   for (const auto& key : sorted_keys_of(data)) {
     auto bytes = base64_decode(jsonpath_text(data.at(key)));
     bool token = type == "kubernetes.io/service-account-token" && key == "token";
@@ -90,7 +93,7 @@ using RequestPtr = std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)>;
 
 RequestPtr parse_request(const json::value& object) {
   RequestPtr none(nullptr, &X509_REQ_free);
-  auto pem = base64_decode(get_string(object, "spec.request"));
+  auto pem = base64_decode(view::CertificateSigningRequest(object).spec().request());
   if (!pem) return none;
   std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem->data(), int(pem->size())), &BIO_free);
   return RequestPtr(bio ? PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr) : nullptr, &X509_REQ_free);
@@ -146,29 +149,31 @@ void put_alternatives(std::string& text, const X509_REQ& request) {
   put_all(text, "IP Addresses", addresses);
 }
 
-std::string request_status(const json::value& object) {
+std::string request_status(view::CertificateSigningRequestStatus status) {
   bool approved = false, denied = false, failed = false;
-  for (const auto& condition : get_array(object, "status.conditions")) {
-    std::string_view type = get_string(condition, "type");
+  for (view::CertificateSigningRequestCondition condition : status.conditions()) {
+    std::string_view type = condition.type();
     approved = approved || type == "Approved", denied = denied || type == "Denied", failed = failed || type == "Failed";
   }
   return std::string(denied     ? "Denied"
                      : approved ? "Approved"
                                 : "Pending") +
-         (failed ? ",Failed" : "") + (get_string(object, "status.certificate").empty() ? "" : ",Issued");
+         (failed ? ",Failed" : "") + (status.certificate().empty() ? "" : ",Issued");
 }
 
 std::string request_text(const json::value& object) {
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  put(text, 0, "Labels", map_text(get_object(object, "metadata.labels")));
-  put(text, 0, "Annotations", map_text(get_object(object, "metadata.annotations")));
-  put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
-  put(text, 0, "Requesting User", text_at(object, "spec.username"));
-  if (std::string signer = text_at(object, "spec.signerName"); !signer.empty()) put(text, 0, "Signer", signer);
-  if (find(object, "spec.expirationSeconds"))
-    put(text, 0, "Requested Duration", schema::human_duration(std::chrono::seconds(get_int(object, "spec.expirationSeconds"))));
-  put(text, 0, "Status", request_status(object));
+  view::ObjectMeta metadata = metadata_of(object);
+  view::CertificateSigningRequestSpec spec = view::CertificateSigningRequest(object).spec();
+  put(text, 0, "Name", metadata.name());
+  put(text, 0, "Labels", map_text(metadata.labels()));
+  put(text, 0, "Annotations", map_text(metadata.annotations()));
+  put(text, 0, "CreationTimestamp", time_text(metadata.creation_timestamp()));
+  put(text, 0, "Requesting User", spec.username());
+  if (!spec.signer_name().empty()) put(text, 0, "Signer", spec.signer_name());
+  if (spec.has_expiration_seconds())
+    put(text, 0, "Requested Duration", schema::human_duration(std::chrono::seconds(spec.expiration_seconds())));
+  put(text, 0, "Status", request_status(view::CertificateSigningRequest(object).status()));
   RequestPtr request = parse_request(object);
   if (!request) return text;
   const X509_NAME* subject = X509_REQ_get_subject_name(request.get());
@@ -189,7 +194,7 @@ std::string request_text(const json::value& object) {
 }  // namespace
 
 std::string data_text(const json::value& map) {
-  const json::object &data = get_object(map, "data"), &binary = get_object(map, "binaryData");
+  const json::object &data = view::ConfigMap(map).data(), &binary = view::ConfigMap(map).binary_data();
   std::string text = "\nData\n====\n";
   for (const auto& key : sorted_keys_of(data)) text += key + ":\n----\n" + jsonpath_text(data.at(key)) + "\n\n";
   text += "\nBinaryData\n====\n";

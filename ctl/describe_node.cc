@@ -19,7 +19,7 @@ namespace {
 std::string roles_text(const json::value& node) {
   constexpr std::string_view kPrefix = "node-role.kubernetes.io/";
   std::set<std::string> roles;
-  for (const auto& [key, value] : get_object(node, "metadata.labels")) {
+  for (const auto& [key, value] : metadata_of(node).labels()) {
     std::string_view label = key;
     if (label.starts_with(kPrefix) && label.size() > kPrefix.size()) roles.emplace(label.substr(kPrefix.size()));
     if (label == "kubernetes.io/role" && !jsonpath_text(value).empty()) roles.insert(jsonpath_text(value));
@@ -27,16 +27,15 @@ std::string roles_text(const json::value& node) {
   return roles.empty() ? "<none>" : join(std::vector<std::string>(roles.begin(), roles.end()), ",");
 }
 
-void put_taints(std::string& text, const json::array& taints) {
+void put_taints(std::string& text, view::Range<view::Taint> taints) {
   if (taints.empty()) return put(text, 0, "Taints", "<none>");
-  std::vector<json::value> sorted(taints.begin(), taints.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return text_at(a, "effect") + "," + text_at(a, "key") < text_at(b, "effect") + "," + text_at(b, "key");
-  });
+  auto order = [](view::Taint taint) { return std::string(taint.effect()).append(",").append(taint.key()); };
+  std::vector<view::Taint> sorted(taints.begin(), taints.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [&](view::Taint a, view::Taint b) { return order(a) < order(b); });
   text += "Taints:";
-  for (const auto& taint : sorted) {
-    std::string value = text_at(taint, "value"), effect = text_at(taint, "effect");
-    text += "\t" + text_at(taint, "key") + (value.empty() ? "" : "=" + value) +
+  for (view::Taint taint : sorted) {
+    std::string value(taint.value()), effect(taint.effect());
+    text += "\t" + std::string(taint.key()) + (value.empty() ? "" : "=" + value) +
             (value.empty() && effect.empty() ? "" : ":" + effect) + "\n";
   }
 }
@@ -44,9 +43,10 @@ void put_taints(std::string& text, const json::array& taints) {
 void put_lease(std::string& text, const Related& related) {
   if (!related.lease_error.empty()) return put(text, 0, "Lease", "Failed to get lease: " + related.lease_error);
   text += "Lease:\n";
-  put(text, 1, "HolderIdentity", or_else(text_at(related.lease, "spec.holderIdentity"), "<unset>"));
-  for (auto [field, label] : {std::pair{"spec.acquireTime", "AcquireTime"}, std::pair{"spec.renewTime", "RenewTime"}})
-    put(text, 1, label, or_else(time_text(text_at(related.lease, field)), "<unset>"));
+  view::LeaseSpec lease = view::Lease(related.lease).spec();
+  put(text, 1, "HolderIdentity", or_else(lease.holder_identity(), "<unset>"));
+  put(text, 1, "AcquireTime", or_else(time_text(lease.acquire_time()), "<unset>"));
+  put(text, 1, "RenewTime", or_else(time_text(lease.renew_time()), "<unset>"));
 }
 
 void put_amounts(std::string& text, std::string_view title, const quota::Amounts& amounts) {
@@ -55,14 +55,15 @@ void put_amounts(std::string& text, std::string_view title, const quota::Amounts
   for (const auto& [name, amount] : amounts) put(text, 1, name, amount.text());
 }
 
-void put_system(std::string& text, const json::value& node) {
+void put_system(std::string& text, view::NodeSystemInfo info) {
   text += "System Info:\n";
-  for (auto [field, label] :
-       {std::pair{"machineID", "Machine ID"}, std::pair{"systemUUID", "System UUID"}, std::pair{"bootID", "Boot ID"},
-        std::pair{"kernelVersion", "Kernel Version"}, std::pair{"osImage", "OS Image"},
-        std::pair{"operatingSystem", "Operating System"}, std::pair{"architecture", "Architecture"},
-        std::pair{"containerRuntimeVersion", "Container Runtime Version"}, std::pair{"kubeletVersion", "Kubelet Version"}})
-    put(text, 1, label, text_at(node, std::string("status.nodeInfo.") + field));
+  for (auto [label, value] :
+       {std::pair{"Machine ID", info.machine_id()}, std::pair{"System UUID", info.system_uuid()},
+        std::pair{"Boot ID", info.boot_id()}, std::pair{"Kernel Version", info.kernel_version()},
+        std::pair{"OS Image", info.os_image()}, std::pair{"Operating System", info.operating_system()},
+        std::pair{"Architecture", info.architecture()}, std::pair{"Container Runtime Version", info.container_runtime_version()},
+        std::pair{"Kubelet Version", info.kubelet_version()}})
+    put(text, 1, label, value);
 }
 
 Quantity amount_in(const quota::Amounts& amounts, std::string_view name) {
@@ -78,19 +79,19 @@ std::string share_text(const Quantity& amount, const quota::Amounts& allocatable
   return amount.text() + " (" + std::to_string(total == 0 ? 0 : int64_t(part / total * 100)) + "%)";
 }
 
-void put_pods_of_node(std::string& text, const json::value& node, const std::vector<json::value>& pods, WallTime now) {
-  quota::Amounts allocatable = quota::amounts_of(get_object(node, "status.allocatable")), requests, limits;
-  if (allocatable.empty()) allocatable = quota::amounts_of(get_object(node, "status.capacity"));
+void put_pods_of_node(std::string& text, view::NodeStatus node, const std::vector<json::value>& pods, WallTime now) {
+  quota::Amounts allocatable = quota::amounts_of(node.allocatable()), requests, limits;
+  if (allocatable.empty()) allocatable = quota::amounts_of(node.capacity());
   put(text, 0, "Non-terminated Pods", "(" + std::to_string(pods.size()) + " in total)");
   text +=
       "  Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory Limits\tAge\n"
       "  ---------\t----\t\t------------\t----------\t---------------\t-------------\t---\n";
   for (const auto& pod : pods) {
     quota::Amounts wants = quota::pod_requests(view::Pod(pod), true), most = quota::pod_limits(view::Pod(pod), true);
-    text += "  " + text_at(pod, "metadata.namespace") + "\t" + text_at(pod, "metadata.name") + "\t";
+    text += "  " + std::string(metadata_of(pod).namespace_()) + "\t" + std::string(metadata_of(pod).name()) + "\t";
     for (const char* name : {"cpu", "memory"})
       for (const auto* amounts : {&wants, &most}) text += "\t" + share_text(amount_in(*amounts, name), allocatable, name);
-    text += "\t" + schema::human_age(text_at(pod, "metadata.creationTimestamp"), now) + "\n";
+    text += "\t" + schema::human_age(metadata_of(pod).creation_timestamp(), now) + "\n";
     quota::add(requests, wants), quota::add(limits, most);
   }
   text +=
@@ -108,25 +109,29 @@ void put_pods_of_node(std::string& text, const json::value& node, const std::vec
 }
 
 std::string node_text(const json::value& node, const Related& related, WallTime now) {
+  view::NodeSpec spec = view::Node(node).spec();
+  view::NodeStatus status = view::Node(node).status();
   std::string text;
-  put(text, 0, "Name", text_at(node, "metadata.name"));
+  put(text, 0, "Name", metadata_of(node).name());
   put(text, 0, "Roles", roles_text(node));
   put_marks(text, node);
-  put(text, 0, "CreationTimestamp", time_text(text_at(node, "metadata.creationTimestamp")));
-  put_taints(text, get_array(node, "spec.taints"));
-  put(text, 0, "Unschedulable", get_bool(node, "spec.unschedulable") ? "true" : "false");
+  put(text, 0, "CreationTimestamp", time_text(metadata_of(node).creation_timestamp()));
+  put_taints(text, spec.taints());
+  put(text, 0, "Unschedulable", spec.unschedulable() ? "true" : "false");
   put_lease(text, related);
-  put_node_conditions(text, node, "lastHeartbeatTime", "LastHeartbeatTime");
+  std::vector<TimedCondition> conditions;
+  for (view::NodeCondition one : status.conditions())
+    conditions.push_back({view::Condition(one.raw()), one.last_heartbeat_time()});
+  put_timed_conditions(text, "LastHeartbeatTime", conditions);
   text += "Addresses:\n";
-  for (const auto& address : get_array(node, "status.addresses"))
-    put(text, 1, text_at(address, "type"), text_at(address, "address"));
-  put_amounts(text, "Capacity", quota::amounts_of(get_object(node, "status.capacity")));
-  put_amounts(text, "Allocatable", quota::amounts_of(get_object(node, "status.allocatable")));
-  put_system(text, node);
-  if (std::string range = text_at(node, "spec.podCIDR"); !range.empty()) put(text, 0, "PodCIDR", range);
-  if (auto ranges = get_strings(node, "spec.podCIDRs"); !ranges.empty()) put(text, 0, "PodCIDRs", join(ranges, ","));
-  if (std::string provider = text_at(node, "spec.providerID"); !provider.empty()) put(text, 0, "ProviderID", provider);
-  if (related.pods.error.empty()) put_pods_of_node(text, node, related.pods.items, now);
+  for (view::NodeAddress address : status.addresses()) put(text, 1, address.type(), address.address());
+  put_amounts(text, "Capacity", quota::amounts_of(status.capacity()));
+  put_amounts(text, "Allocatable", quota::amounts_of(status.allocatable()));
+  put_system(text, status.node_info());
+  if (!spec.pod_cidr().empty()) put(text, 0, "PodCIDR", spec.pod_cidr());
+  if (!spec.pod_cidrs().empty()) put(text, 0, "PodCIDRs", join(strings(spec.pod_cidrs()), ","));
+  if (!spec.provider_id().empty()) put(text, 0, "ProviderID", spec.provider_id());
+  if (related.pods.error.empty()) put_pods_of_node(text, status, related.pods.items, now);
   else put(text, 0, "Pods", "not authorized");
   return text;
 }
@@ -145,50 +150,52 @@ const char* scope_text(std::string_view scope) {
                                     : nullptr;
 }
 
-void put_scopes(std::string& text, size_t level, std::string_view bullet, const json::value& quota) {
-  std::vector<std::string> scopes = get_strings(quota, "spec.scopes");
+void put_scopes(std::string& text, size_t level, std::string_view bullet, view::ResourceQuota quota) {
+  std::vector<std::string> scopes = strings(quota.spec().scopes());
   std::sort(scopes.begin(), scopes.end());
   if (!scopes.empty()) put(text, level, "Scopes", join(scopes, ", "));
   for (const auto& scope : scopes)
     if (const char* what = scope_text(scope)) text.append(bullet).append(what).append("\n");
 }
 
-void put_usage(std::string& text, std::string_view indent, const json::value& quota) {
-  quota::Amounts used = quota::amounts_of(get_object(quota, "status.used"));
-  for (const auto& [name, hard] : quota::amounts_of(get_object(quota, "status.hard")))
+void put_usage(std::string& text, std::string_view indent, view::ResourceQuota quota) {
+  quota::Amounts used = quota::amounts_of(quota.status().used());
+  for (const auto& [name, hard] : quota::amounts_of(quota.status().hard()))
     text.append(indent).append(name + "\t" + amount_in(used, name).text() + "\t" + hard.text() + "\n");
 }
 
-std::string quota_text(const json::value& quota) {
+std::string quota_text(const json::value& object) {
+  view::ResourceQuota quota(object);
   std::string text;
-  put_name(text, quota);
+  put_name(text, object);
   put_scopes(text, 0, " * ", quota);
   text += "Resource\tUsed\tHard\n--------\t----\t----\n";
   put_usage(text, "", quota);
   return text;
 }
 
-void put_limits(std::string& text, std::string_view indent, const json::value& range) {
-  for (const auto& limit : get_array(range, "spec.limits")) {
-    constexpr const char* kColumns[] = {"min", "max", "defaultRequest", "default", "maxLimitRequestRatio"};
+void put_limits(std::string& text, std::string_view indent, view::LimitRange range) {
+  for (view::LimitRangeItem limit : range.spec().limits()) {
+    const json::object* const columns[] = {&limit.min(), &limit.max(), &limit.default_request(), &limit.default_(),
+                                           &limit.max_limit_request_ratio()};
     std::set<std::string> names;
-    for (const char* column : kColumns)
-      for (const auto& [name, amount] : get_object(limit, column)) names.emplace(name);
+    for (const json::object* column : columns)
+      for (const auto& [name, amount] : *column) names.emplace(name);
     for (const auto& name : names) {
-      text.append(indent).append(text_at(limit, "type") + "\t" + name);
-      for (const char* column : kColumns) text += "\t" + or_else(amount_text(find_keys(limit, {column, name})), "-");
+      text.append(indent).append(limit.type()).append("\t").append(name);
+      for (const json::object* column : columns) text += "\t" + or_else(amount_text(column->if_contains(name)), "-");
       text += "\n";
     }
   }
 }
 
-std::string limits_text(const json::value& range) {
+std::string limits_text(const json::value& object) {
   std::string text;
-  put_name(text, range);
+  put_name(text, object);
   text +=
       "Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio\n"
       "----\t--------\t---\t---\t---------------\t-------------\t-----------------------\n";
-  put_limits(text, "", range);
+  put_limits(text, "", view::LimitRange(object));
   return text;
 }
 
@@ -196,17 +203,16 @@ std::string limits_text(const json::value& range) {
 
 std::string namespace_text(const json::value& object, const Related& related) {
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
+  put(text, 0, "Name", metadata_of(object).name());
   put_marks(text, object);
-  put(text, 0, "Status", text_at(object, "status.phase"));
+  put(text, 0, "Status", view::Namespace(object).status().phase());
   put_conditions_with_time(text, object);
   if (const std::string& error = related.quotas.error; !error.empty()) text += "\nResource Quotas " + unread_text(error) + "\n";
   else text += related.quotas.items.empty() ? "\nNo resource quota.\n" : "\nResource Quotas\n";
-  std::vector<json::value> quotas = related.quotas.items;
-  std::stable_sort(quotas.begin(), quotas.end(),
-                   [](const auto& a, const auto& b) { return get_string(a, "metadata.name") < get_string(b, "metadata.name"); });
-  for (const auto& quota : quotas) {
-    put(text, 1, "Name", text_at(quota, "metadata.name"));
+  std::vector<view::ResourceQuota> quotas(related.quotas.items.begin(), related.quotas.items.end());
+  std::stable_sort(quotas.begin(), quotas.end(), [](auto a, auto b) { return a.metadata().name() < b.metadata().name(); });
+  for (view::ResourceQuota quota : quotas) {
+    put(text, 1, "Name", quota.metadata().name());
     put_scopes(text, 1, "  * ", quota);
     text += "  Resource\tUsed\tHard\n  --------\t---\t---\n";
     put_usage(text, "  ", quota);
@@ -217,7 +223,7 @@ std::string namespace_text(const json::value& object, const Related& related) {
                                        : "\nResource Limits\n Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax "
                                          "Limit/Request Ratio\n"
                                          " ----\t--------\t---\t---\t---------------\t-------------\t-----------------------\n";
-  for (const auto& range : related.limits.items) put_limits(text, " ", range);
+  for (const auto& range : related.limits.items) put_limits(text, " ", view::LimitRange(range));
   return text;
 }
 

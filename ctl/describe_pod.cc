@@ -8,8 +8,11 @@
 #include "ctl/last_applied.h"
 #include "ctl/pods.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 #include "store/object/quantity.h"
 #include "store/schema/table.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -26,42 +29,45 @@ std::vector<std::string> sorted_keys(const json::object& map) {
   return keys;
 }
 
-void put_lines(std::string& text, size_t level, std::string_view title, const json::array& words) {
+void put_lines(std::string& text, size_t level, std::string_view title, view::Range<std::string_view> words) {
   if (words.empty()) return;
   text += indent(level) + std::string(title) + ":\n";
-  for (const auto& word : words) {
-    std::string whole = jsonpath_text(word);
-    for (std::string_view line : split(whole, '\n')) text += indent(level + 1) + std::string(line) + "\n";
-  }
+  for (std::string_view word : words)
+    for (std::string_view line : split(word, '\n')) text += indent(level + 1) + std::string(line) + "\n";
 }
 
-std::string ports_text(const json::value& container, const char* field) {
-  std::vector<std::string> parts;
-  for (const auto& port : get_array(container, "ports")) {
-    std::string name = text_at(port, "name");
-    parts.push_back(std::to_string(get_int(port, field)) + "/" + or_else(text_at(port, "protocol"), "TCP") +
-                    (name.empty() ? "" : " (" + name + ")"));
-  }
-  return join(parts, ", ");
+std::string port_text(view::ContainerPort port, int64_t number) {
+  std::string name(port.name());
+  return std::to_string(number) + "/" + or_else(port.protocol(), "TCP") + (name.empty() ? "" : " (" + name + ")");
 }
 
-void put_state(std::string& text, std::string_view name, const json::value* state) {
-  const json::value none, &given = state ? *state : none;
-  if (const json::value* running = find(given, "running")) {
+void put_ports(std::string& text, view::Range<view::ContainerPort> ports) {
+  std::vector<std::string> inside, of_host;
+  for (view::ContainerPort port : ports) {
+    inside.push_back(port_text(port, port.container_port()));
+    of_host.push_back(port_text(port, port.host_port()));
+  }
+  bool several = ports.size() > 1;
+  put(text, 2, several ? "Ports" : "Port", or_else(join(inside, ", "), "<none>"));
+  put(text, 2, several ? "Host Ports" : "Host Port", or_else(join(of_host, ", "), "<none>"));
+}
+
+void put_state(std::string& text, std::string_view name, view::ContainerState state) {
+  if (view::ContainerStateRunning running = state.running()) {
     put(text, 2, name, "Running");
-    put(text, 3, "Started", time_text(text_at(*running, "startedAt")));
+    put(text, 3, "Started", time_text(running.started_at()));
     return;
   }
-  const json::value *ended = find(given, "terminated"), *waiting = find(given, "waiting");
+  view::ContainerStateTerminated ended = state.terminated();
   put(text, 2, name, ended ? "Terminated" : "Waiting");
-  if (const json::value* detail = ended ? ended : waiting; detail && !text_at(*detail, "reason").empty())
-    put(text, 3, "Reason", text_at(*detail, "reason"));
+  std::string_view reason = ended ? ended.reason() : state.waiting().reason();
+  if (!reason.empty()) put(text, 3, "Reason", reason);
   if (!ended) return;
-  if (std::string message = text_at(*ended, "message"); !message.empty()) put(text, 3, "Message", message);
-  put(text, 3, "Exit Code", std::to_string(get_int(*ended, "exitCode")));
-  if (int64_t signal = get_int(*ended, "signal"); signal > 0) put(text, 3, "Signal", std::to_string(signal));
-  for (auto [field, label] : {std::pair{"startedAt", "Started"}, std::pair{"finishedAt", "Finished"}})
-    put(text, 3, label, or_else(time_text(text_at(*ended, field)), kNoTime));
+  if (!ended.message().empty()) put(text, 3, "Message", ended.message());
+  put(text, 3, "Exit Code", std::to_string(ended.exit_code()));
+  if (ended.signal() > 0) put(text, 3, "Signal", std::to_string(ended.signal()));
+  put(text, 3, "Started", or_else(time_text(ended.started_at()), kNoTime));
+  put(text, 3, "Finished", or_else(time_text(ended.finished_at()), kNoTime));
 }
 
 std::string upper_hex(char c) {
@@ -81,46 +87,48 @@ std::string url_path(const std::string& path) {
   return out;
 }
 
-std::string probe_text(const json::value& probe) {
-  std::string times = " delay=" + std::to_string(get_int(probe, "initialDelaySeconds")) +
-                      "s timeout=" + std::to_string(get_int(probe, "timeoutSeconds", 1)) +
-                      "s period=" + std::to_string(get_int(probe, "periodSeconds", 10)) +
-                      "s #success=" + std::to_string(get_int(probe, "successThreshold", 1)) +
-                      " #failure=" + std::to_string(get_int(probe, "failureThreshold", 3));
-  if (find(probe, "exec")) {
-    std::vector<std::string> words;
-    for (const auto& word : get_array(probe, "exec.command")) words.push_back(jsonpath_text(word));
-    return "exec [" + join(words, " ") + "]" + times;
-  }
-  if (find(probe, "httpGet"))
-    return "http-get " + to_lower(or_else(text_at(probe, "httpGet.scheme"), "HTTP")) + "://" + text_at(probe, "httpGet.host") +
-           ":" + text_at(probe, "httpGet.port") + url_path(text_at(probe, "httpGet.path")) + times;
-  if (find(probe, "tcpSocket"))
-    return "tcp-socket " + text_at(probe, "tcpSocket.host") + ":" + text_at(probe, "tcpSocket.port") + times;
-  if (find(probe, "grpc")) return "grpc <pod>:" + text_at(probe, "grpc.port") + " " + text_at(probe, "grpc.service") + times;
+std::string probe_text(view::Probe probe) {
+  std::string times =
+      " delay=" + std::to_string(probe.initial_delay_seconds()) + "s timeout=" + std::to_string(probe.timeout_seconds_or(1)) +
+      "s period=" + std::to_string(probe.period_seconds_or(10)) + "s #success=" + std::to_string(probe.success_threshold_or(1)) +
+      " #failure=" + std::to_string(probe.failure_threshold_or(3));
+  if (view::ExecAction exec = probe.exec()) return "exec [" + join(strings(exec.command()), " ") + "]" + times;
+  if (view::HTTPGetAction get = probe.http_get())
+    return "http-get " + to_lower(or_else(get.scheme(), "HTTP")) + "://" + std::string(get.host()) + ":" +
+           text_of_value(get.port()) + url_path(std::string(get.path())) + times;
+  if (view::TCPSocketAction socket = probe.tcp_socket())
+    return "tcp-socket " + std::string(socket.host()) + ":" + text_of_value(socket.port()) + times;
+  if (view::GRPCAction grpc = probe.grpc())
+    return "grpc <pod>:" + (grpc.has_port() ? std::to_string(grpc.port()) : "") + " " + std::string(grpc.service()) + times;
   return "unknown" + times;
 }
 
-std::string optional_text(const json::value& reference) { return get_bool(reference, "optional") ? "true" : "false"; }
+const char* flag_text(bool flag) { return flag ? "true" : "false"; }
 
-void put_env_from(std::string& text, const json::value& container) {
-  const json::array& sources = get_array(container, "envFrom");
+void put_env_from(std::string& text, view::Range<view::EnvFromSource> sources) {
   if (sources.empty()) return;
   text += indent(2) + "Environment Variables from:\n";
-  for (const auto& source : sources) {
-    const json::value* map = find(source, "configMapRef");
-    json::value reference = map ? *map : json::value(get_object(source, "secretRef"));
-    std::string prefix = text_at(source, "prefix");
-    text += indent(3) + text_at(reference, "name") + "\t" + (map ? "ConfigMap" : "Secret") +
-            (prefix.empty() ? "" : " with prefix '" + prefix + "'") + "\tOptional: " + optional_text(reference) + "\n";
+  for (view::EnvFromSource source : sources) {
+    view::ConfigMapEnvSource map = source.config_map_ref();
+    view::SecretEnvSource secret = source.secret_ref();
+    std::string prefix(source.prefix());
+    text += indent(3) + std::string(map ? map.name() : secret.name()) + "\t" + (map ? "ConfigMap" : "Secret") +
+            (prefix.empty() ? "" : " with prefix '" + prefix + "'") +
+            "\tOptional: " + flag_text(map ? map.optional() : secret.optional()) + "\n";
   }
 }
 
 // The value of a reference such as "limits.cpu" in the container, in whole units of the divisor.
-std::string container_amount(const json::value& container, const json::value& reference) {
-  std::string resource = text_at(reference, "resource"), divisor_text = or_else(text_at(reference, "divisor"), "0");
-  auto amount = Quantity::parse(or_else(text_at(container, "resources." + resource), "0")),
-       divisor = Quantity::parse(divisor_text);
+std::string container_amount(view::Container container, view::ResourceFieldSelector reference) {
+  std::string_view resource = reference.resource(), list = resource.substr(0, resource.find('.'));
+  const json::value* given = nullptr;
+  if (list == "limits" || list == "requests") {
+    view::ResourceRequirements resources = container.resources();
+    const json::object& amounts = list == "limits" ? resources.limits() : resources.requests();
+    given = amounts.if_contains(resource.substr(std::min(list.size() + 1, resource.size())));
+  }
+  auto amount = Quantity::parse(or_else(text_of_value(given), "0")),
+       divisor = Quantity::parse(or_else(text_of_value(reference.divisor()), "0"));
   if (!amount || !divisor) return {};  // kubectl prints nothing for a malformed one
   bool cpu = resource.ends_with(".cpu");
   int64_t whole = cpu ? amount->milli_value() : amount->value();
@@ -129,166 +137,171 @@ std::string container_amount(const json::value& container, const json::value& re
 }
 
 // What a variable gets from the pod's metadata; kubectl looks at no other fields.
-std::string pod_field(const json::value& pod, const std::string& path) {
-  if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid") return text_at(pod, path);
-  for (std::string_view map : {"labels", "annotations"}) {
-    std::string head = "metadata." + std::string(map) + "['";
+std::string pod_field(view::Pod pod, std::string_view path) {
+  view::ObjectMeta metadata = pod.metadata();
+  if (path == "metadata.name") return std::string(metadata.name());
+  if (path == "metadata.namespace") return std::string(metadata.namespace_());
+  if (path == "metadata.uid") return std::string(metadata.uid());
+  for (auto [head, map] : {std::pair(std::string_view("metadata.labels['"), &metadata.labels()),
+                           std::pair(std::string_view("metadata.annotations['"), &metadata.annotations())}) {
     if (!path.starts_with(head) || !path.ends_with("']")) continue;
-    std::string key = path.substr(head.size(), path.size() - head.size() - 2);
-    const json::value* value = find_keys(pod, {"metadata", map, key});
-    return value ? jsonpath_text(*value) : "";
+    return text_of_value(map->if_contains(path.substr(head.size(), path.size() - head.size() - 2)));
   }
   return {};
 }
 
-std::string variable_text(const json::value* pod, const json::value& container, const json::value& from) {
-  if (const json::value* field = find(from, "fieldRef")) {
-    std::string path = text_at(*field, "fieldPath");
-    return (pod ? pod_field(*pod, path) : "") + " (" + or_else(text_at(*field, "apiVersion"), "v1") + ":" + path + ")";
+std::string key_text(std::string_view key, std::string_view place, std::string_view name, bool optional) {
+  return "<set to the key '" + std::string(key) + "' " + std::string(place) + " '" + std::string(name) +
+         "'>\tOptional: " + flag_text(optional);
+}
+
+// `pod`: absent for a pod template.
+std::string variable_text(view::Pod pod, view::Container container, view::EnvVarSource from) {
+  if (view::ObjectFieldSelector field = from.field_ref()) {
+    std::string path(field.field_path());
+    return (pod ? pod_field(pod, path) : "") + " (" + or_else(field.api_version(), "v1") + ":" + path + ")";
   }
-  if (const json::value* amount = find(from, "resourceFieldRef")) {
-    std::string value = container_amount(container, *amount), resource = text_at(*amount, "resource");
+  if (view::ResourceFieldSelector amount = from.resource_field_ref()) {
+    std::string value = container_amount(container, amount), resource(amount.resource());
     bool unlimited = value == "0" && (resource == "limits.cpu" || resource == "limits.memory");
     return (unlimited ? "node allocatable" : value) + " (" + resource + ")";
   }
-  if (const json::value* key = find(from, "secretKeyRef"))
-    return "<set to the key '" + text_at(*key, "key") + "' in secret '" + text_at(*key, "name") +
-           "'>\tOptional: " + optional_text(*key);
-  if (const json::value* key = find(from, "configMapKeyRef"))
-    return "<set to the key '" + text_at(*key, "key") + "' of config map '" + text_at(*key, "name") +
-           "'>\tOptional: " + optional_text(*key);
+  if (view::SecretKeySelector key = from.secret_key_ref()) return key_text(key.key(), "in secret", key.name(), key.optional());
+  if (view::ConfigMapKeySelector key = from.config_map_key_ref())
+    return key_text(key.key(), "of config map", key.name(), key.optional());
   return {};
 }
 
-void put_env(std::string& text, const json::value* pod, const json::value& container) {
-  const json::array& env = get_array(container, "env");
+void put_env(std::string& text, view::Pod pod, view::Container container) {
+  view::Range<view::EnvVar> env = container.env();
   text += indent(2) + (env.empty() ? "Environment:\t<none>\n" : "Environment:\n");
-  for (const auto& entry : env) {
-    if (const json::value* from = find(entry, "valueFrom")) {
-      put(text, 3, text_at(entry, "name"), variable_text(pod, container, *from));
+  for (view::EnvVar entry : env) {
+    if (entry.has_value_from()) {
+      put(text, 3, entry.name(), variable_text(pod, container, entry.value_from()));
       continue;
     }
     bool first = true;
-    for (std::string_view line : split(get_string(entry, "value"), '\n'))
-      text += indent(3) + (std::exchange(first, false) ? text_at(entry, "name") + ":" : "") + "\t" + std::string(line) + "\n";
+    for (std::string_view line : split(entry.value(), '\n'))
+      text += indent(3) + (std::exchange(first, false) ? std::string(entry.name()) + ":" : "") + "\t" + std::string(line) + "\n";
   }
 }
 
-void put_mounts(std::string& text, const json::value& container) {
-  std::vector<json::value> mounts(get_array(container, "volumeMounts").begin(), get_array(container, "volumeMounts").end());
-  std::stable_sort(mounts.begin(), mounts.end(),
-                   [](const auto& a, const auto& b) { return get_string(a, "mountPath") < get_string(b, "mountPath"); });
+// The views of a list, sorted by a field.
+template <typename View, typename Field>
+std::vector<View> sorted_by(view::Range<View> list, Field field) {
+  std::vector<View> sorted(list.begin(), list.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [&](View a, View b) { return (a.*field)() < (b.*field)(); });
+  return sorted;
+}
+
+void put_mounts(std::string& text, view::Container container) {
+  std::vector<view::VolumeMount> mounts = sorted_by(container.volume_mounts(), &view::VolumeMount::mount_path);
   text += indent(2) + (mounts.empty() ? "Mounts:\t<none>\n" : "Mounts:\n");
-  for (const auto& mount : mounts) {
-    std::string path = text_at(mount, "subPath");
-    text += indent(3) + text_at(mount, "mountPath") + " from " + text_at(mount, "name") +
-            (get_bool(mount, "readOnly") ? " (ro" : " (rw") + (path.empty() ? "" : ",path=" + coracle::quoted(path)) + ")\n";
+  for (view::VolumeMount mount : mounts) {
+    std::string path(mount.sub_path());
+    text += indent(3) + std::string(mount.mount_path()) + " from " + std::string(mount.name()) +
+            (mount.read_only() ? " (ro" : " (rw") + (path.empty() ? "" : ",path=" + coracle::quoted(path)) + ")\n";
   }
   std::vector<std::string> devices;
-  for (const auto& device : get_array(container, "volumeDevices"))
-    devices.push_back(text_at(device, "devicePath") + " from " + text_at(device, "name"));
+  for (view::VolumeDevice device : container.volume_devices())
+    devices.push_back(std::string(device.device_path()) + " from " + std::string(device.name()));
   std::sort(devices.begin(), devices.end());
   if (!devices.empty()) text += indent(2) + (mounts.empty() ? "Devices:\t<none>\n" : "Devices:\n");
   for (const auto& device : devices) text += indent(3) + device + "\n";
 }
 
-void put_resources(std::string& text, size_t level, const json::value& object, const std::string& path) {
-  for (auto [field, label] : {std::pair{".limits", "Limits"}, std::pair{".requests", "Requests"}}) {
-    const json::object& amounts = get_object(object, path + field);
-    if (!amounts.empty()) text += indent(level) + label + ":\n";
-    for (const auto& key : sorted_keys(amounts)) put(text, level + 1, key, amount_text(&amounts.at(key)));
+void put_resources(std::string& text, size_t level, view::ResourceRequirements resources) {
+  for (auto [amounts, label] : {std::pair{&resources.limits(), "Limits"}, std::pair{&resources.requests(), "Requests"}}) {
+    if (!amounts->empty()) text += indent(level) + label + ":\n";
+    for (const auto& key : sorted_keys(*amounts)) put(text, level + 1, key, amount_text(&amounts->at(key)));
   }
 }
 
-void put_seccomp(std::string& text, size_t level, const json::value& object, const std::string& path, size_t local_level) {
-  std::string type = text_at(object, path + ".seccompProfile.type");
-  if (!type.empty()) put(text, level, "SeccompProfile", type);
-  if (type == "Localhost") put(text, local_level, "LocalhostProfile", text_at(object, path + ".seccompProfile.localhostProfile"));
+void put_seccomp(std::string& text, size_t level, view::SeccompProfile profile, size_t local_level) {
+  if (!profile.type().empty()) put(text, level, "SeccompProfile", profile.type());
+  if (profile.type() == "Localhost") put(text, local_level, "LocalhostProfile", profile.localhost_profile());
 }
 
-// `pod`: the pod that owns the containers, with `statuses`; nullptr for a pod template.
-void put_containers(std::string& text, const json::value* pod, std::string_view title, const json::array& containers,
-                    const json::array& statuses) {
+void put_status(std::string& text, view::ContainerStatus status) {
+  put_state(text, "State", status.state());
+  if (status.last_state().has_terminated()) put_state(text, "Last State", status.last_state());
+  put(text, 2, "Ready", status.ready() ? "True" : "False");
+  put(text, 2, "Restart Count", std::to_string(status.restart_count()));
+}
+
+// `pod`: the pod that owns the containers, with `statuses`; absent for a pod template.
+void put_containers(std::string& text, view::Pod pod, std::string_view title, const json::array& containers,
+                    view::Range<view::ContainerStatus> statuses) {
   std::string_view space = pod ? "" : "  ";
   text.append(space).append(title).append(containers.empty() ? ": <none>\n" : ":\n");
-  for (const auto& container : containers) {
-    std::string name = text_at(container, "name");
-    auto status =
-        std::find_if(statuses.begin(), statuses.end(), [&](const json::value& one) { return get_string(one, "name") == name; });
-    bool known = status != statuses.end();
-    text += indent(1) + (space.empty() ? "" : " ") + name + ":\n";
-    if (known) put(text, 2, "Container ID", text_at(*status, "containerID"));
-    put(text, 2, "Image", text_at(container, "image"));
-    if (known) put(text, 2, "Image ID", text_at(*status, "imageID"));
-    bool several = get_array(container, "ports").size() > 1;
-    put(text, 2, several ? "Ports" : "Port", or_else(ports_text(container, "containerPort"), "<none>"));
-    put(text, 2, several ? "Host Ports" : "Host Port", or_else(ports_text(container, "hostPort"), "<none>"));
-    put_seccomp(text, 2, container, "securityContext", 3);
-    put_lines(text, 2, "Command", get_array(container, "command"));
-    put_lines(text, 2, "Args", get_array(container, "args"));
-    if (known) {
-      put_state(text, "State", find(*status, "state"));
-      if (const json::value* last = find(*status, "lastState"); last && find(*last, "terminated"))
-        put_state(text, "Last State", last);
-      put(text, 2, "Ready", get_bool(*status, "ready") ? "True" : "False");
-      put(text, 2, "Restart Count", std::to_string(get_int(*status, "restartCount")));
-    }
-    put_resources(text, 2, container, "resources");
-    for (auto [field, label] :
-         {std::pair{"livenessProbe", "Liveness"}, std::pair{"readinessProbe", "Readiness"}, std::pair{"startupProbe", "Startup"}})
-      if (const json::value* probe = find(container, field)) put(text, 2, label, probe_text(*probe));
-    put_env_from(text, container);
+  for (const json::value& one : containers) {
+    view::Container container(one);  // debug containers have the same fields
+    view::ContainerStatus status;    // absent if there is none
+    for (view::ContainerStatus each : statuses)
+      if (!status && each.name() == container.name()) status = each;
+    text += indent(1) + (space.empty() ? "" : " ") + std::string(container.name()) + ":\n";
+    if (status) put(text, 2, "Container ID", status.container_id());
+    put(text, 2, "Image", container.image());
+    if (status) put(text, 2, "Image ID", status.image_id());
+    put_ports(text, container.ports());
+    put_seccomp(text, 2, container.security_context().seccomp_profile(), 3);
+    put_lines(text, 2, "Command", container.command());
+    put_lines(text, 2, "Args", container.args());
+    if (status) put_status(text, status);
+    put_resources(text, 2, container.resources());
+    for (auto [probe, label] :
+         {std::pair{container.liveness_probe(), "Liveness"}, std::pair{container.readiness_probe(), "Readiness"},
+          std::pair{container.startup_probe(), "Startup"}})
+      if (probe) put(text, 2, label, probe_text(probe));
+    put_env_from(text, container.env_from());
     put_env(text, pod, container);
     put_mounts(text, container);
   }
 }
 
-void put_volumes(std::string& text, std::string_view space, const json::array& volumes) {
+void put_volumes(std::string& text, std::string_view space, view::Range<view::Volume> volumes) {
   text.append(space).append(volumes.empty() ? "Volumes:\t<none>\n" : "Volumes:\n");
-  for (const auto& volume : volumes) {
-    text += indent(1) + (space.empty() ? "" : " ") + text_at(volume, "name") + ":\n";
-    put_volume_source(text, volume, false);
+  for (view::Volume volume : volumes) {
+    text += indent(1) + (space.empty() ? "" : " ") + std::string(volume.name()) + ":\n";
+    put_volume_source(text, volume.raw(), false);
   }
 }
 
-std::string toleration_text(const json::value& toleration) {
-  std::string text = text_at(toleration, "key"), value = text_at(toleration, "value"), effect = text_at(toleration, "effect");
+std::string toleration_text(view::Toleration toleration) {
+  std::string text(toleration.key()), value(toleration.value()), effect(toleration.effect());
   if (!value.empty()) text += "=" + value;
   if (!effect.empty()) text += ":" + effect;
-  if (text_at(toleration, "operator") == "Exists" && value.empty()) text += text.empty() ? "op=Exists" : " op=Exists";
-  if (find(toleration, "tolerationSeconds")) text += " for " + text_at(toleration, "tolerationSeconds") + "s";
+  if (toleration.operator_() == "Exists" && value.empty()) text += text.empty() ? "op=Exists" : " op=Exists";
+  if (toleration.has_toleration_seconds()) text += " for " + std::to_string(toleration.toleration_seconds()) + "s";
   return text;
 }
 
-void put_tolerations(std::string& text, std::string_view name, const json::array& tolerations) {
+void put_tolerations(std::string& text, std::string_view name, view::Range<view::Toleration> tolerations) {
   if (tolerations.empty()) return put(text, 0, name, "<none>");
-  std::vector<json::value> sorted(tolerations.begin(), tolerations.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return get_string(a, "key") < get_string(b, "key"); });
-  for (size_t i = 0; i < sorted.size(); ++i)
-    text += (i ? "" : std::string(name) + ":") + "\t" + toleration_text(sorted[i]) + "\n";
+  bool first = true;
+  for (view::Toleration toleration : sorted_by(tolerations, &view::Toleration::key))
+    text += (std::exchange(first, false) ? std::string(name) + ":" : "") + "\t" + toleration_text(toleration) + "\n";
 }
 
-void put_spread(std::string& text, std::string_view space, const json::array& constraints) {
+void put_spread(std::string& text, std::string_view space, view::Range<view::TopologySpreadConstraint> constraints) {
   if (constraints.empty()) return;
-  std::vector<json::value> sorted(constraints.begin(), constraints.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return get_string(a, "topologyKey") < get_string(b, "topologyKey"); });
   text.append(space).append("Topology Spread Constraints:");
-  for (const auto& constraint : sorted)
-    text += (&constraint == sorted.data() ? "\t" : std::string(space) + "\t") + text_at(constraint, "topologyKey") + ":" +
-            text_at(constraint, "whenUnsatisfiable") + " when max skew " + text_at(constraint, "maxSkew") + " is exceeded" +
-            (find(constraint, "labelSelector") ? " for selector " + selector_or(constraint, "labelSelector", "<none>") : "") +
-            "\n";
+  bool first = true;
+  for (view::TopologySpreadConstraint constraint : sorted_by(constraints, &view::TopologySpreadConstraint::topology_key)) {
+    text.append(std::exchange(first, false) ? "" : space).append("\t").append(constraint.topology_key()).append(":");
+    text.append(constraint.when_unsatisfiable()).append(" when max skew ");
+    text += (constraint.has_max_skew() ? std::to_string(constraint.max_skew()) : "") + " is exceeded";
+    if (view::LabelSelector selector = constraint.label_selector()) text += " for selector " + selector_or(selector, "<none>");
+    text += "\n";
+  }
 }
 
 // What the annotation coracle.io/after waits for. Like kubectl we show conditions without their messages, and the events of it
 // are gone after an hour.
-void put_start_order(std::string& text, const json::value& pod) {
-  for (const auto& condition : get_array(pod, "status.conditions"))
-    if (get_string(condition, "reason") == "SchedulingGated" &&
-        get_string(condition, "message").starts_with("coracle.io/after: "))
-      put(text, 0, "Start Order", get_string(condition, "message"));
+void put_start_order(std::string& text, view::Pod pod) {
+  for (view::PodCondition condition : pod.status().conditions())
+    if (condition.reason() == "SchedulingGated" && condition.message().starts_with("coracle.io/after: "))
+      put(text, 0, "Start Order", condition.message());
 }
 
 }  // namespace
@@ -298,13 +311,14 @@ void put(std::string& text, size_t level, std::string_view name, std::string_vie
 }
 
 void put_name(std::string& text, const json::value& object) {
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  if (find(object, "metadata.namespace")) put(text, 0, "Namespace", text_at(object, "metadata.namespace"));
+  view::ObjectMeta metadata = metadata_of(object);
+  put(text, 0, "Name", metadata.name());
+  if (metadata.has_namespace_()) put(text, 0, "Namespace", metadata.namespace_());
 }
 
 void put_marks(std::string& text, const json::value& object) {
-  put_labels(text, "Labels", get_object(object, "metadata.labels"));
-  put_annotations(text, "Annotations", get_object(object, "metadata.annotations"));
+  put_labels(text, "Labels", metadata_of(object).labels());
+  put_annotations(text, "Annotations", metadata_of(object).annotations());
 }
 
 void put_head(std::string& text, const json::value& object) {
@@ -337,55 +351,49 @@ void put_annotations(std::string& text, std::string_view name, const json::objec
 }
 
 void put_conditions(std::string& text, const json::value& object, bool with_message) {
-  const json::array& conditions = get_array(object, "status.conditions");
+  view::Range<view::Condition> conditions = conditions_of(object);
   if (conditions.empty()) return;
   text += with_message ? "Conditions:\n  Type\tStatus\tReason\tMessage\n  ----\t------\t------\t-------\n"
                        : "Conditions:\n  Type\tStatus\tReason\n  ----\t------\t------\n";
-  for (const auto& condition : conditions)
-    text += "  " + text_at(condition, "type") + (with_message ? "\t" : " \t") + text_at(condition, "status") + "\t" +
-            text_at(condition, "reason") + (with_message ? "\t" + text_at(condition, "message") : "") + "\n";
+  for (view::Condition condition : conditions)
+    text += "  " + std::string(condition.type()) + (with_message ? "\t" : " \t") + std::string(condition.status()) + "\t" +
+            std::string(condition.reason()) + (with_message ? "\t" + std::string(condition.message()) : "") + "\n";
 }
 
 void put_conditions_with_time(std::string& text, const json::value& object) {
-  const json::array& conditions = get_array(object, "status.conditions");
+  view::Range<view::Condition> conditions = conditions_of(object);
   if (!conditions.empty())
     text +=
         "Conditions:\n  Type\tStatus\tLastTransitionTime\tReason\tMessage\n"
         "  ----\t------\t------------------\t------\t-------\n";
-  for (const auto& condition : conditions)
-    text += "  " + text_at(condition, "type") + "\t" + text_at(condition, "status") + "\t" +
-            or_else(time_text(text_at(condition, "lastTransitionTime")), kNoTime) + "\t" + text_at(condition, "reason") + "\t" +
-            text_at(condition, "message") + "\n";
+  for (view::Condition condition : conditions)
+    text += "  " + std::string(condition.type()) + "\t" + std::string(condition.status()) + "\t" +
+            or_else(time_text(condition.last_transition_time()), kNoTime) + "\t" + std::string(condition.reason()) + "\t" +
+            std::string(condition.message()) + "\n";
 }
 
-void put_node_conditions(std::string& text, const json::value& object, std::string_view field, std::string_view title) {
-  const json::array& conditions = get_array(object, "status.conditions");
+void put_timed_conditions(std::string& text, std::string_view title, const std::vector<TimedCondition>& conditions) {
   if (!conditions.empty())
     text += "Conditions:\n  Type\tStatus\t" + std::string(title) +
             "\tLastTransitionTime\tReason\tMessage\n"
             "  ----\t------\t-----------------\t------------------\t------\t-------\n";
-  for (const auto& condition : conditions)
-    text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " \t" +
-            or_else(time_text(text_at(condition, field)), kNoTime) + " \t" +
-            or_else(time_text(text_at(condition, "lastTransitionTime")), kNoTime) + " \t" + text_at(condition, "reason") + " \t" +
-            text_at(condition, "message") + "\n";
+  for (const TimedCondition& one : conditions)
+    text += "  " + std::string(one.condition.type()) + " \t" + std::string(one.condition.status()) + " \t" +
+            or_else(time_text(one.time), kNoTime) + " \t" + or_else(time_text(one.condition.last_transition_time()), kNoTime) +
+            " \t" + std::string(one.condition.reason()) + " \t" + std::string(one.condition.message()) + "\n";
 }
 
 void put_controller(std::string& text, const json::value& object) {
-  for (const auto& owner : get_array(object, "metadata.ownerReferences"))
-    if (get_bool(owner, "controller")) put(text, 0, "Controlled By", text_at(owner, "kind") + "/" + text_at(owner, "name"));
+  for (view::OwnerReference owner : metadata_of(object).owner_references())
+    if (owner.controller()) put(text, 0, "Controlled By", std::string(owner.kind()) + "/" + std::string(owner.name()));
 }
 
-std::string text_at(const json::value& object, std::string_view path) {
-  const json::value* value = find(object, path);
-  return value && !value->is_null() ? jsonpath_text(*value) : std::string();
-}
+std::string text_of_value(const json::value* value) { return value && !value->is_null() ? jsonpath_text(*value) : std::string(); }
 
-std::string or_else(std::string text, std::string_view absent) { return text.empty() ? std::string(absent) : text; }
+std::string or_else(std::string_view text, std::string_view absent) { return std::string(text.empty() ? absent : text); }
 
-std::string selector_or(const json::value& object, std::string_view path, std::string_view absent) {
-  const json::value* selector = find(object, path);
-  return or_else(selector ? selector_text(*selector) : "", absent);
+std::string selector_or(view::LabelSelector selector, std::string_view absent) {
+  return or_else(selector_text(selector.raw()), absent);
 }
 
 std::string local_time_text(std::string_view time, const char* format) {
@@ -415,83 +423,84 @@ std::string map_text(const json::object& map) {
 
 std::string unread_text(const std::string& error) { return "<error: " + error + ">"; }
 
-std::string template_text(const json::value& pod_template) {
+std::string template_text(view::PodTemplateSpec pod_template) {
+  view::PodSpec spec = pod_template.spec();
   std::string text = "Pod Template:\n";
-  put_labels(text, "  Labels", get_object(pod_template, "metadata.labels"));
-  if (const json::object& annotations = get_object(pod_template, "metadata.annotations"); !annotations.empty())
+  put_labels(text, "  Labels", pod_template.metadata().labels());
+  if (const json::object& annotations = pod_template.metadata().annotations(); !annotations.empty())
     put_annotations(text, "  Annotations", annotations);
-  if (std::string account = text_at(pod_template, "spec.serviceAccountName"); !account.empty())
-    put(text, 1, "Service Account", account);
-  if (const json::array& init = get_array(pod_template, "spec.initContainers"); !init.empty())
-    put_containers(text, nullptr, "Init Containers", init, {});
-  put_containers(text, nullptr, "Containers", get_array(pod_template, "spec.containers"), {});
-  put_volumes(text, "  ", get_array(pod_template, "spec.volumes"));
-  put_spread(text, "  ", get_array(pod_template, "spec.topologySpreadConstraints"));
-  if (std::string name = text_at(pod_template, "spec.priorityClassName"); !name.empty())
-    put(text, 1, "Priority Class Name", name);
-  put_labels(text, "  Node-Selectors", get_object(pod_template, "spec.nodeSelector"));
-  put_tolerations(text, "  Tolerations", get_array(pod_template, "spec.tolerations"));
+  if (!spec.service_account_name().empty()) put(text, 1, "Service Account", spec.service_account_name());
+  if (const json::array& init = spec.init_containers().raw(); !init.empty())
+    put_containers(text, view::Pod(), "Init Containers", init, {});
+  put_containers(text, view::Pod(), "Containers", spec.containers().raw(), {});
+  put_volumes(text, "  ", spec.volumes());
+  put_spread(text, "  ", spec.topology_spread_constraints());
+  if (!spec.priority_class_name().empty()) put(text, 1, "Priority Class Name", spec.priority_class_name());
+  put_labels(text, "  Node-Selectors", spec.node_selector());
+  put_tolerations(text, "  Tolerations", spec.tolerations());
   return text;
 }
 
-std::string pod_text(const json::value& pod, WallTime now) {
+std::string pod_text(const json::value& object, WallTime now) {
+  view::Pod pod(object);
+  view::ObjectMeta metadata = pod.metadata();
+  view::PodSpec spec = pod.spec();
+  view::PodStatus status = pod.status();
   std::string text;
-  put(text, 0, "Name", text_at(pod, "metadata.name"));
-  put(text, 0, "Namespace", text_at(pod, "metadata.namespace"));
-  if (find(pod, "spec.priority")) put(text, 0, "Priority", text_at(pod, "spec.priority"));
-  if (std::string name = text_at(pod, "spec.priorityClassName"); !name.empty()) put(text, 0, "Priority Class Name", name);
-  if (std::string name = text_at(pod, "spec.runtimeClassName"); !name.empty()) put(text, 0, "Runtime Class Name", name);
-  if (std::string name = text_at(pod, "spec.serviceAccountName"); !name.empty()) put(text, 0, "Service Account", name);
-  std::string node = text_at(pod, "spec.nodeName");
-  put(text, 0, "Node", node.empty() ? "<none>" : node + "/" + text_at(pod, "status.hostIP"));
-  if (find(pod, "status.startTime")) put(text, 0, "Start Time", time_text(text_at(pod, "status.startTime")));
-  put_labels(text, "Labels", get_object(pod, "metadata.labels"));
-  put_annotations(text, "Annotations", get_object(pod, "metadata.annotations"));
-  std::string end = text_at(pod, "metadata.deletionTimestamp"), phase = text_at(pod, "status.phase");
-  if (!end.empty() && phase != "Failed" && phase != "Succeeded") {
+  auto put_unless_empty = [&](std::string_view name, std::string_view value) {
+    if (!value.empty()) put(text, 0, name, value);
+  };
+  put(text, 0, "Name", metadata.name());
+  put(text, 0, "Namespace", metadata.namespace_());
+  if (spec.has_priority()) put(text, 0, "Priority", std::to_string(spec.priority()));
+  put_unless_empty("Priority Class Name", spec.priority_class_name());
+  put_unless_empty("Runtime Class Name", spec.runtime_class_name());
+  put_unless_empty("Service Account", spec.service_account_name());
+  std::string node(spec.node_name());
+  put(text, 0, "Node", node.empty() ? "<none>" : node + "/" + std::string(status.host_ip()));
+  if (status.has_start_time()) put(text, 0, "Start Time", time_text(status.start_time()));
+  put_marks(text, object);
+  if (std::string_view end = metadata.deletion_timestamp(); !end.empty() && !is_terminal(pod)) {
     put(text, 0, "Status", "Terminating (lasts " + schema::human_age(end, now) + ")");
-    put(text, 0, "Termination Grace Period", text_at(pod, "metadata.deletionGracePeriodSeconds") + "s");
+    bool has_grace = metadata.has_deletion_grace_period_seconds();
+    put(text, 0, "Termination Grace Period", (has_grace ? std::to_string(metadata.deletion_grace_period_seconds()) : "") + "s");
   } else {
-    put(text, 0, "Status", phase);
+    put(text, 0, "Status", status.phase());
   }
-  for (auto [field, label] : {std::pair{"status.reason", "Reason"}, std::pair{"status.message", "Message"}})
-    if (std::string value = text_at(pod, field); !value.empty()) put(text, 0, label, value);
+  put_unless_empty("Reason", status.reason());
+  put_unless_empty("Message", status.message());
   put_start_order(text, pod);
-  put_seccomp(text, 0, pod, "spec.securityContext", 0);
-  put(text, 0, "IP", text_at(pod, "status.podIP"));
-  const json::array& addresses = get_array(pod, "status.podIPs");
+  put_seccomp(text, 0, spec.security_context().seccomp_profile(), 0);
+  put(text, 0, "IP", status.pod_ip());
+  view::Range<view::PodIP> addresses = status.pod_ips();
   text += addresses.empty() ? "IPs:\t<none>\n" : "IPs:\n";
-  for (const auto& address : addresses) put(text, 1, "IP", text_at(address, "ip"));
-  put_controller(text, pod);
-  if (std::string name = text_at(pod, "status.nominatedNodeName"); !name.empty()) put(text, 0, "NominatedNodeName", name);
-  if (find(pod, "spec.resources")) {
+  for (view::PodIP address : addresses) put(text, 1, "IP", address.ip());
+  put_controller(text, object);
+  put_unless_empty("NominatedNodeName", status.nominated_node_name());
+  if (spec.has_resources()) {
     text += "Resources:\n";
-    put_resources(text, 1, pod, "spec.resources");
+    put_resources(text, 1, spec.resources());
   }
-  if (const json::array& init = get_array(pod, "spec.initContainers"); !init.empty())
-    put_containers(text, &pod, "Init Containers", init, get_array(pod, "status.initContainerStatuses"));
-  put_containers(text, &pod, "Containers", get_array(pod, "spec.containers"), get_array(pod, "status.containerStatuses"));
-  if (const json::array& guests = get_array(pod, "spec.ephemeralContainers"); !guests.empty())
-    put_containers(text, &pod, "Ephemeral Containers", guests, get_array(pod, "status.ephemeralContainerStatuses"));
-  if (const json::array& gates = get_array(pod, "spec.readinessGates"); !gates.empty()) {
-    text += "Readiness Gates:\n  Type\tStatus\n";
-    for (const auto& gate : gates) {
-      std::string status = "<none>";
-      for (const auto& condition : get_array(pod, "status.conditions"))
-        if (get_string(condition, "type") == get_string(gate, "conditionType")) status = text_at(condition, "status");
-      text += "  " + text_at(gate, "conditionType") + " \t" + status + " \n";
-    }
+  if (const json::array& init = spec.init_containers().raw(); !init.empty())
+    put_containers(text, pod, "Init Containers", init, status.init_container_statuses());
+  put_containers(text, pod, "Containers", spec.containers().raw(), status.container_statuses());
+  if (const json::array& guests = spec.ephemeral_containers().raw(); !guests.empty())
+    put_containers(text, pod, "Ephemeral Containers", guests, status.ephemeral_container_statuses());
+  if (!spec.readiness_gates().empty()) text += "Readiness Gates:\n  Type\tStatus\n";
+  for (view::PodReadinessGate gate : spec.readiness_gates()) {
+    std::string gate_status = "<none>";
+    for (view::PodCondition condition : status.conditions())
+      if (condition.type() == gate.condition_type()) gate_status = condition.status();
+    text += "  " + std::string(gate.condition_type()) + " \t" + gate_status + " \n";
   }
-  if (const json::array& conditions = get_array(pod, "status.conditions"); !conditions.empty()) {
-    text += "Conditions:\n  Type\tStatus\n";
-    for (const auto& condition : conditions)
-      text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " \n";
-  }
-  put_volumes(text, "", get_array(pod, "spec.volumes"));
-  if (std::string quality = text_at(pod, "status.qosClass"); !quality.empty()) put(text, 0, "QoS Class", quality);
-  put_labels(text, "Node-Selectors", get_object(pod, "spec.nodeSelector"));
-  put_tolerations(text, "Tolerations", get_array(pod, "spec.tolerations"));
-  put_spread(text, "", get_array(pod, "spec.topologySpreadConstraints"));
+  if (!status.conditions().empty()) text += "Conditions:\n  Type\tStatus\n";
+  for (view::PodCondition condition : status.conditions())
+    text += "  " + std::string(condition.type()) + " \t" + std::string(condition.status()) + " \n";
+  put_volumes(text, "", spec.volumes());
+  put_unless_empty("QoS Class", status.qos_class());
+  put_labels(text, "Node-Selectors", spec.node_selector());
+  put_tolerations(text, "Tolerations", spec.tolerations());
+  put_spread(text, "", spec.topology_spread_constraints());
   return text;
 }
 

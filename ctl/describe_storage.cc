@@ -146,9 +146,9 @@ std::string source_value(const json::value& source, const SourceRow& row) {
   const json::value* value = find(source, row.path);
   if (!value || value->is_null()) return row.absent;
   if (std::string_view(row.label) == "SecretRef") {
-    std::string ns = text_at(*value, "namespace");
-    return ns.empty() ? "&LocalObjectReference{Name:" + text_at(*value, "name") + ",}"
-                      : "&SecretReference{Name:" + text_at(*value, "name") + ",Namespace:" + ns + ",}";
+    view::SecretReference secret(*value);
+    std::string ns(secret.namespace_()), name(secret.name());
+    return ns.empty() ? "&LocalObjectReference{Name:" + name + ",}" : "&SecretReference{Name:" + name + ",Namespace:" + ns + ",}";
   }
   if (std::string_view(row.label) == "TargetWWNs") return join(get_strings(source, row.path), ", ");
   if (std::string_view(row.label) == "SizeLimit") return amount_text(value);
@@ -167,86 +167,93 @@ void put_attributes(std::string& text, const json::object& attributes) {
   }
 }
 
-void put_csi(std::string& text, const json::value& csi, bool persistent) {
+// The source in a pod's volume has the fields of that in a PersistentVolume, but for the handle.
+void put_csi(std::string& text, view::CSIPersistentVolumeSource csi, bool persistent) {
   put(text, 2, "Type", "CSI (a Container Storage Interface (CSI) volume source)");
-  put(text, 2, "Driver", text_at(csi, "driver"));
-  put(text, 2, "FSType", text_at(csi, "fsType"));
-  if (persistent) put(text, 2, "VolumeHandle", text_at(csi, "volumeHandle"));
-  put(text, 2, "ReadOnly", get_bool(csi, "readOnly") ? "true" : "false");
-  put_attributes(text, get_object(csi, "volumeAttributes"));
+  put(text, 2, "Driver", csi.driver());
+  put(text, 2, "FSType", csi.fs_type());
+  if (persistent) put(text, 2, "VolumeHandle", csi.volume_handle());
+  put(text, 2, "ReadOnly", csi.read_only() ? "true" : "false");
+  put_attributes(text, csi.volume_attributes());
 }
 
-void put_projected(std::string& text, const json::value& projected) {
+void put_projected(std::string& text, view::ProjectedVolumeSource projected) {
   put(text, 2, "Type", "Projected (a volume that contains injected data from multiple sources)");
-  auto put_source = [&](const json::value& source, const char* label) {
-    put(text, 2, label, text_at(source, "name"));
-    put(text, 2, "Optional", get_bool(source, "optional") ? "true" : "false");
+  auto put_source = [&](auto source, const char* label) {
+    put(text, 2, label, source.name());
+    put(text, 2, "Optional", source.optional() ? "true" : "false");
   };
-  for (const auto& source : get_array(projected, "sources")) {
-    if (const json::value* secret = find(source, "secret")) put_source(*secret, "SecretName");
-    else if (find(source, "downwardAPI")) put(text, 2, "DownwardAPI", "true");
-    else if (const json::value* map = find(source, "configMap")) put_source(*map, "ConfigMapName");
-    else if (const json::value* token = find(source, "serviceAccountToken"))
-      put(text, 2, "TokenExpirationSeconds", text_at(*token, "expirationSeconds"));
+  for (view::VolumeProjection source : projected.sources()) {
+    view::ServiceAccountTokenProjection token = source.service_account_token();
+    if (source.has_secret()) put_source(source.secret(), "SecretName");
+    else if (source.has_downward_api()) put(text, 2, "DownwardAPI", "true");
+    else if (source.has_config_map()) put_source(source.config_map(), "ConfigMapName");
+    else if (token)
+      put(text, 2, "TokenExpirationSeconds", token.has_expiration_seconds() ? std::to_string(token.expiration_seconds()) : "");
   }
 }
 
-void put_downward(std::string& text, const json::value& downward) {
+void put_downward(std::string& text, view::DownwardAPIVolumeSource downward) {
   put(text, 2, "Type", "DownwardAPI (a volume populated by information about the pod)");
   text += "    Items:\n";
-  for (const auto& item : get_array(downward, "items"))
-    for (const char* from : {"fieldRef.fieldPath", "resourceFieldRef.resource"})
-      if (find(item, from)) text += "      " + text_at(item, from) + " -> " + text_at(item, "path") + "\n";
+  for (view::DownwardAPIVolumeFile item : downward.items())
+    for (std::string_view from : {item.field_ref().field_path(), item.resource_field_ref().resource()})
+      if (!from.empty()) text += "      " + std::string(from) + " -> " + std::string(item.path()) + "\n";
 }
 
 // ---- claims ----
 
-std::string access_modes_text(const json::array& modes) {
+std::string access_modes_text(view::Range<std::string_view> modes) {
   std::vector<std::string> parts;
   for (auto [mode, name] : {std::pair{"ReadWriteOnce", "RWO"}, std::pair{"ReadOnlyMany", "ROX"},
                             std::pair{"ReadWriteMany", "RWX"}, std::pair{"ReadWriteOncePod", "RWOP"}})
-    if (std::any_of(modes.begin(), modes.end(), [&](const auto& one) { return jsonpath_text(one) == mode; }))
-      parts.emplace_back(name);
+    if (std::find(modes.begin(), modes.end(), mode) != modes.end()) parts.emplace_back(name);
   return join(parts, ",");
 }
 
-std::string class_name(const json::value& object) {
-  const json::value* old = find_keys(object, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"});
-  return old ? jsonpath_text(*old) : text_at(object, "spec.storageClassName");
+// The class of a volume or claim; `given`: that in its spec.
+std::string class_name(view::ObjectMeta metadata, std::string_view given) {
+  const json::value* old = metadata.annotations().if_contains("volume.beta.kubernetes.io/storage-class");
+  return old ? jsonpath_text(*old) : std::string(given);
 }
 
-std::string phase_or_end(const json::value& object, WallTime now) {
-  std::string end = text_at(object, "metadata.deletionTimestamp");
-  return end.empty() ? text_at(object, "status.phase") : "Terminating (lasts " + schema::human_age(end, now) + ")";
+std::string phase_or_end(view::ObjectMeta metadata, std::string_view phase, WallTime now) {
+  std::string_view end = metadata.deletion_timestamp();
+  return end.empty() ? std::string(phase) : "Terminating (lasts " + schema::human_age(end, now) + ")";
 }
+
+std::string finalizers_text(view::ObjectMeta metadata) { return "[" + join(strings(metadata.finalizers()), " ") + "]"; }
 
 // `whole`: not the template in a pod's volume, which has neither name nor status.
-std::string claim_fields(const json::value& claim, bool whole, WallTime now) {
+std::string claim_fields(const json::value& object, bool whole, WallTime now) {
+  view::PersistentVolumeClaim claim(object);
+  view::PersistentVolumeClaimSpec spec = claim.spec();
+  view::PersistentVolumeClaimStatus status = claim.status();
   std::string text;
-  if (whole) put_name(text, claim);
-  put(text, 0, "StorageClass", class_name(claim));
-  if (whole) put(text, 0, "Status", phase_or_end(claim, now));
-  std::string volume = text_at(claim, "spec.volumeName");
-  put(text, 0, "Volume", volume);
-  put_marks(text, claim);
-  if (whole) put(text, 0, "Finalizers", go_value_text(json::value(get_array(claim, "metadata.finalizers"))));
-  put(text, 0, "Capacity", volume.empty() ? "" : amount_text(find(claim, "status.capacity.storage")));
-  put(text, 0, "Access Modes", volume.empty() ? "" : access_modes_text(get_array(claim, "status.accessModes")));
-  if (find(claim, "spec.volumeMode")) put(text, 0, "VolumeMode", text_at(claim, "spec.volumeMode"));
-  if (const json::value* source = find(claim, "spec.dataSource")) {
+  if (whole) put_name(text, object);
+  put(text, 0, "StorageClass", class_name(claim.metadata(), spec.storage_class_name()));
+  if (whole) put(text, 0, "Status", phase_or_end(claim.metadata(), status.phase(), now));
+  bool bound = !spec.volume_name().empty();
+  put(text, 0, "Volume", spec.volume_name());
+  put_marks(text, object);
+  if (whole) put(text, 0, "Finalizers", finalizers_text(claim.metadata()));
+  put(text, 0, "Capacity", bound ? amount_text(status.capacity().if_contains("storage")) : "");
+  put(text, 0, "Access Modes", bound ? access_modes_text(status.access_modes()) : "");
+  if (spec.has_volume_mode()) put(text, 0, "VolumeMode", spec.volume_mode());
+  if (view::TypedLocalObjectReference source = spec.data_source()) {
     text += "DataSource:\n";
-    if (std::string group = text_at(*source, "apiGroup"); !group.empty()) put(text, 1, "APIGroup", group);
-    put(text, 1, "Kind", text_at(*source, "kind"));
-    put(text, 1, "Name", text_at(*source, "name"));
+    if (!source.api_group().empty()) put(text, 1, "APIGroup", source.api_group());
+    put(text, 1, "Kind", source.kind());
+    put(text, 1, "Name", source.name());
   }
   return text;
 }
 
-bool uses_claim(const json::value& pod, const json::value& claim) {
-  for (const auto& volume : get_array(pod, "spec.volumes"))
-    if (get_string(volume, "persistentVolumeClaim.claimName") == get_string(claim, "metadata.name")) return true;
-  for (const auto& owner : get_array(claim, "metadata.ownerReferences"))
-    if (get_string(owner, "kind") == "Pod" && get_string(owner, "uid") == get_string(pod, "metadata.uid")) return true;
+bool uses_claim(view::Pod pod, view::ObjectMeta claim) {
+  for (view::Volume volume : pod.spec().volumes())
+    if (volume.persistent_volume_claim().claim_name() == claim.name()) return true;
+  for (view::OwnerReference owner : claim.owner_references())
+    if (owner.kind() == "Pod" && owner.uid() == pod.metadata().uid()) return true;
   return false;
 }
 
@@ -254,112 +261,118 @@ std::string claim_text(const json::value& claim, const Related& related, WallTim
   std::string text = claim_fields(claim, true, now);
   std::vector<std::string> users;
   for (const auto& pod : related.pods.items)
-    if (uses_claim(pod, claim)) users.push_back(text_at(pod, "metadata.name"));
+    if (uses_claim(view::Pod(pod), metadata_of(claim))) users.emplace_back(metadata_of(pod).name());
   std::sort(users.begin(), users.end());
   if (!related.pods.error.empty()) put(text, 0, "Used By", unread_text(related.pods.error));
   else if (users.empty()) put(text, 0, "Used By", "<none>");
   for (const auto& user : users) text += (&user == users.data() ? "Used By:\t" : "\t") + user + "\n";
-  put_node_conditions(text, claim, "lastProbeTime", "LastProbeTime");
+  std::vector<TimedCondition> conditions;
+  for (view::PersistentVolumeClaimCondition one : view::PersistentVolumeClaim(claim).status().conditions())
+    conditions.push_back({view::Condition(one.raw()), one.last_probe_time()});
+  put_timed_conditions(text, "LastProbeTime", conditions);
   return text;
 }
 
 // ---- PersistentVolumes ----
 
-void put_terms(std::string& text, std::string_view indent, std::string_view title, const json::array& requirements) {
-  text.append(indent).append(title).append(":\t");
+// `requirements`: NodeSelectorRequirements, or such without an operator, which means "in".
+void put_terms(std::string& text, std::string_view indent, size_t number, const json::array& requirements) {
+  text.append(indent).append("Term " + std::to_string(number) + ":\t");
   if (requirements.empty()) text += "<none>\n";
-  for (const auto& requirement : requirements) {
-    if (&requirement != requirements.data()) text.append(indent).append("\t");
-    std::vector<std::string> values = get_strings(requirement, "values");
-    text += text_at(requirement, "key") + " " + or_else(to_lower(text_at(requirement, "operator")), "in") +
+  bool first = true;
+  for (const auto& one : requirements) {
+    view::NodeSelectorRequirement requirement(one);
+    if (!std::exchange(first, false)) text.append(indent).append("\t");
+    std::vector<std::string> values = strings(requirement.values());
+    text += std::string(requirement.key()) + " " + or_else(to_lower(requirement.operator_()), "in") +
             (values.empty() ? "" : " [" + join(values, ", ") + "]") + "\n";
   }
 }
 
-void put_affinity(std::string& text, const json::value& volume) {
-  const json::value* required = find(volume, "spec.nodeAffinity.required");
-  if (!required) return put(text, 0, "Node Affinity", "<none>");
-  const json::array& terms = get_array(*required, "nodeSelectorTerms");
+void put_affinity(std::string& text, view::VolumeNodeAffinity affinity) {
+  if (!affinity.has_required()) return put(text, 0, "Node Affinity", "<none>");
+  view::Range<view::NodeSelectorTerm> terms = affinity.required().node_selector_terms();
   text += "Node Affinity:\t\n  Required Terms:\t";
   text += terms.empty() ? "<none>\n" : "\n";
-  for (const auto& term : terms)
-    put_terms(text, "    ", "Term " + std::to_string(&term - terms.data()), get_array(term, "matchExpressions"));
+  size_t number = 0;
+  for (view::NodeSelectorTerm term : terms) put_terms(text, "    ", number++, term.match_expressions().raw());
 }
 
-std::string volume_text(const json::value& volume, WallTime now) {
+std::string volume_text(const json::value& object, WallTime now) {
+  view::PersistentVolume volume(object);
+  view::PersistentVolumeSpec spec = volume.spec();
   std::string text;
-  put(text, 0, "Name", text_at(volume, "metadata.name"));
-  put_marks(text, volume);
-  put(text, 0, "Finalizers", go_value_text(json::value(get_array(volume, "metadata.finalizers"))));
-  put(text, 0, "StorageClass", class_name(volume));
-  put(text, 0, "Status", phase_or_end(volume, now));
-  bool claimed = find(volume, "spec.claimRef") != nullptr;
-  put(text, 0, "Claim", claimed ? text_at(volume, "spec.claimRef.namespace") + "/" + text_at(volume, "spec.claimRef.name") : "");
-  put(text, 0, "Reclaim Policy", text_at(volume, "spec.persistentVolumeReclaimPolicy"));
-  put(text, 0, "Access Modes", access_modes_text(get_array(volume, "spec.accessModes")));
-  if (find(volume, "spec.volumeMode")) put(text, 0, "VolumeMode", text_at(volume, "spec.volumeMode"));
-  put(text, 0, "Capacity", amount_text(find(volume, "spec.capacity.storage")));
-  put_affinity(text, volume);
-  put(text, 0, "Message", text_at(volume, "status.message"));
+  put(text, 0, "Name", volume.metadata().name());
+  put_marks(text, object);
+  put(text, 0, "Finalizers", finalizers_text(volume.metadata()));
+  put(text, 0, "StorageClass", class_name(volume.metadata(), spec.storage_class_name()));
+  put(text, 0, "Status", phase_or_end(volume.metadata(), volume.status().phase(), now));
+  view::ObjectReference claim = spec.claim_ref();
+  put(text, 0, "Claim", claim ? std::string(claim.namespace_()) + "/" + std::string(claim.name()) : "");
+  put(text, 0, "Reclaim Policy", spec.persistent_volume_reclaim_policy());
+  put(text, 0, "Access Modes", access_modes_text(spec.access_modes()));
+  if (spec.has_volume_mode()) put(text, 0, "VolumeMode", spec.volume_mode());
+  put(text, 0, "Capacity", amount_text(spec.capacity().if_contains("storage")));
+  put_affinity(text, spec.node_affinity());
+  put(text, 0, "Message", volume.status().message());
   text += "Source:\n";
-  if (const json::value* spec = find(volume, "spec")) put_volume_source(text, *spec, true);
+  if (spec) put_volume_source(text, spec.raw(), true);
   return text;
 }
 
 // ---- classes ----
 
 std::string storage_class_text(const json::value& object) {
+  view::StorageClass storage(object);
+  const json::object& annotations = storage.metadata().annotations();
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
+  put(text, 0, "Name", storage.metadata().name());
   bool is_default = false;
-  for (const char* key : {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}) {
-    const json::value* mark = find_keys(object, {"metadata", "annotations", key});
-    is_default = is_default || (mark && jsonpath_text(*mark) == "true");
-  }
+  for (const char* key : {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"})
+    is_default = is_default || text_of_value(annotations.if_contains(key)) == "true";
   put(text, 0, "IsDefaultClass", is_default ? "Yes" : "No");
-  put(text, 0, "Annotations", map_text(get_object(object, "metadata.annotations")));
-  put(text, 0, "Provisioner", text_at(object, "provisioner"));
-  put(text, 0, "Parameters", map_text(get_object(object, "parameters")));
-  const json::value* expansion = find(object, "allowVolumeExpansion");
-  put(text, 0, "AllowVolumeExpansion", !expansion ? "<unset>" : get_bool(object, "allowVolumeExpansion") ? "True" : "False");
-  const json::array& options = get_array(object, "mountOptions");
-  text += options.empty() ? "MountOptions:\t<none>\n" : "MountOptions:\n";
-  for (const auto& option : options) text += "  " + jsonpath_text(option) + "\n";
-  for (auto [field, label] : {std::pair{"reclaimPolicy", "ReclaimPolicy"}, std::pair{"volumeBindingMode", "VolumeBindingMode"}})
-    if (find(object, field)) put(text, 0, label, text_at(object, field));
-  if (const json::array& topologies = get_array(object, "allowedTopologies"); !topologies.empty()) {
-    text += "AllowedTopologies:\t\n";
-    for (const auto& term : topologies)
-      put_terms(text, "  ", "Term " + std::to_string(&term - topologies.data()), get_array(term, "matchLabelExpressions"));
-  }
+  put(text, 0, "Annotations", map_text(annotations));
+  put(text, 0, "Provisioner", storage.provisioner());
+  put(text, 0, "Parameters", map_text(storage.parameters()));
+  bool may_expand = storage.allow_volume_expansion();
+  put(text, 0, "AllowVolumeExpansion", !storage.has_allow_volume_expansion() ? "<unset>" : may_expand ? "True" : "False");
+  text += storage.mount_options().empty() ? "MountOptions:\t<none>\n" : "MountOptions:\n";
+  for (std::string_view option : storage.mount_options()) text.append("  ").append(option).append("\n");
+  if (storage.has_reclaim_policy()) put(text, 0, "ReclaimPolicy", storage.reclaim_policy());
+  if (storage.has_volume_binding_mode()) put(text, 0, "VolumeBindingMode", storage.volume_binding_mode());
+  if (!storage.allowed_topologies().empty()) text += "AllowedTopologies:\t\n";
+  size_t number = 0;
+  for (view::TopologySelectorTerm term : storage.allowed_topologies())
+    put_terms(text, "  ", number++, term.match_label_expressions().raw());
   return text;
 }
 
 std::string attributes_class_text(const json::value& object) {
+  view::VolumeAttributesClass attributes(object);
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  put(text, 0, "Annotations", map_text(get_object(object, "metadata.annotations")));
-  put(text, 0, "DriverName", text_at(object, "driverName"));
-  put(text, 0, "Parameters", map_text(get_object(object, "parameters")));
+  put(text, 0, "Name", attributes.metadata().name());
+  put(text, 0, "Annotations", map_text(attributes.metadata().annotations()));
+  put(text, 0, "DriverName", attributes.driver_name());
+  put(text, 0, "Parameters", map_text(attributes.parameters()));
   return text;
 }
 
 std::string csi_node_text(const json::value& object) {
+  view::CSINodeSpec spec = view::CSINode(object).spec();
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
+  put(text, 0, "Name", metadata_of(object).name());
   put_marks(text, object);
-  put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
+  put(text, 0, "CreationTimestamp", time_text(metadata_of(object).creation_timestamp()));
   text += "Spec:\n";
-  if (find(object, "spec.drivers")) text += "  Drivers:\n";
-  for (const auto& driver : get_array(object, "spec.drivers")) {
-    text += "    " + text_at(driver, "name") + ":\n";
-    put(text, 3, "Node ID", text_at(driver, "nodeID"));
-    if (find(driver, "allocatable.count")) {
+  if (spec.has_drivers()) text += "  Drivers:\n";
+  for (view::CSINodeDriver driver : spec.drivers()) {
+    text += "    " + std::string(driver.name()) + ":\n";
+    put(text, 3, "Node ID", driver.node_id());
+    if (driver.allocatable().has_count()) {
       text += "      Allocatables:\n";
-      put(text, 4, "Count", text_at(driver, "allocatable.count"));
+      put(text, 4, "Count", std::to_string(driver.allocatable().count()));
     }
-    if (const json::value* keys = find(driver, "topologyKeys"); keys && !keys->is_null())
-      put(text, 3, "Topology Keys", go_value_text(*keys));
+    if (driver.has_topology_keys()) put(text, 3, "Topology Keys", "[" + join(strings(driver.topology_keys()), " ") + "]");
   }
   return text;
 }
@@ -377,13 +390,14 @@ void put_claim_template(std::string& text, const std::string& fields) {
 }  // namespace
 
 void put_volume_source(std::string& text, const json::value& holder, bool persistent) {
-  if (const json::value* csi = find(holder, "csi")) return put_csi(text, *csi, persistent);
-  if (const json::value* projected = find(holder, "projected")) return put_projected(text, *projected);
-  if (const json::value* downward = find(holder, "downwardAPI")) return put_downward(text, *downward);
-  if (const json::value* ephemeral = find(holder, "ephemeral")) {
+  view::Volume volume(holder);  // a PersistentVolume's spec has its sources at the same place
+  if (volume.has_csi()) return put_csi(text, view::CSIPersistentVolumeSource(volume.csi().raw()), persistent);
+  if (volume.has_projected()) return put_projected(text, volume.projected());
+  if (volume.has_downward_api()) return put_downward(text, volume.downward_api());
+  if (volume.has_ephemeral()) {
     put(text, 2, "Type", "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)");
-    const json::value* claim = find(*ephemeral, "volumeClaimTemplate");
-    if (claim) put_claim_template(text, claim_fields(*claim, false, {}));
+    view::PersistentVolumeClaimTemplate claim = volume.ephemeral().volume_claim_template();
+    if (claim) put_claim_template(text, claim_fields(claim.raw(), false, {}));
     return;
   }
   for (const SourceKind& kind : source_kinds()) {
@@ -394,7 +408,7 @@ void put_volume_source(std::string& text, const json::value& holder, bool persis
       bool plain = std::string_view(row.label) == "ISCSIInterface";  // without a colon in kubectl
       text.append("    ").append(row.label).append(plain ? "\t" : ":\t").append(source_value(*source, row)).append("\n");
       bool azure = persistent && std::string_view(kind.field) == "azureFile" && std::string_view(row.label) == "SecretName";
-      if (azure) put(text, 2, "SecretNamespace", text_at(*source, "secretNamespace"));
+      if (azure) put(text, 2, "SecretNamespace", view::AzureFilePersistentVolumeSource(*source).secret_namespace());
     }
     return;
   }

@@ -13,15 +13,8 @@
 namespace coracle::ctl {
 namespace {
 
-std::string number_at(const json::value& object, std::string_view path) { return std::to_string(get_int(object, path)); }
-std::string flag_at(const json::value& object, std::string_view path) { return get_bool(object, path) ? "True" : "False"; }
-std::string number_or_unset(const json::value& object, std::string_view path, std::string_view unit = {}) {
-  return find(object, path) ? text_at(object, path) + std::string(unit) : "<unset>";
-}
-
-std::string of_template(const json::value& object) {
-  const json::value* pod_template = find(object, "spec.template");
-  return template_text(pod_template ? *pod_template : json::value());
+std::string number_or_unset(bool has, int64_t number, std::string_view unit = {}) {
+  return has ? std::to_string(number).append(unit) : "<unset>";
 }
 
 void put_pods(std::string& text, const json::value& object, const RelatedList& pods) {
@@ -29,9 +22,9 @@ void put_pods(std::string& text, const json::value& object, const RelatedList& p
   size_t running = 0, waiting = 0, succeeded = 0, failed = 0;
   for (const auto& pod : pods.items) {
     bool ours = false;
-    for (const auto& owner : get_array(pod, "metadata.ownerReferences"))
-      ours = ours || (get_bool(owner, "controller") && get_string(owner, "uid") == get_string(object, "metadata.uid"));
-    std::string_view phase = get_string(pod, "status.phase");
+    for (view::OwnerReference owner : metadata_of(pod).owner_references())
+      ours = ours || (owner.controller() && owner.uid() == metadata_of(object).uid());
+    std::string_view phase = view::Pod(pod).status().phase();
     if (ours) ++(phase == "Running" ? running : phase == "Succeeded" ? succeeded : phase == "Failed" ? failed : waiting);
   }
   put(text, 0, "Pods Status",
@@ -39,239 +32,273 @@ void put_pods(std::string& text, const json::value& object, const RelatedList& p
           " Succeeded / " + std::to_string(failed) + " Failed");
 }
 
+void put_creation(std::string& text, const json::value& object) {
+  put(text, 0, "CreationTimestamp", time_text(metadata_of(object).creation_timestamp()));
+}
+
 // ---- apps ----
 
-void put_sets(std::string& text, std::string_view name, const std::vector<const json::value*>& sets) {
+void put_sets(std::string& text, std::string_view name, const std::vector<view::ReplicaSet>& sets) {
   std::vector<std::string> parts;
-  for (const auto* set : sets)
-    parts.push_back(text_at(*set, "metadata.name") + " (" + number_at(*set, "status.replicas") + "/" +
-                    number_at(*set, "spec.replicas") + " replicas created)");
+  for (view::ReplicaSet set : sets)
+    parts.push_back(std::string(set.metadata().name()) + " (" + std::to_string(set.status().replicas()) + "/" +
+                    std::to_string(set.spec().replicas()) + " replicas created)");
   put(text, 0, name, parts.empty() ? "<none>" : join(parts, ", "));
 }
 
 std::string deployment_text(const json::value& object, const Related& related) {
+  view::DeploymentSpec spec = view::Deployment(object).spec();
+  view::DeploymentStatus status = view::Deployment(object).status();
   std::string text;
   put_name(text, object);
-  put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
+  put_creation(text, object);
   put_marks(text, object);
-  put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
+  put(text, 0, "Selector", selector_or(spec.selector(), "<none>"));
   put(text, 0, "Replicas",
-      number_at(object, "spec.replicas") + " desired | " + number_at(object, "status.updatedReplicas") + " updated | " +
-          number_at(object, "status.replicas") + " total | " + number_at(object, "status.availableReplicas") + " available | " +
-          number_at(object, "status.unavailableReplicas") + " unavailable");
-  put(text, 0, "StrategyType", text_at(object, "spec.strategy.type"));
-  put(text, 0, "MinReadySeconds", number_at(object, "spec.minReadySeconds"));
-  if (const json::value* rolling = find(object, "spec.strategy.rollingUpdate"))
+      std::to_string(spec.replicas()) + " desired | " + std::to_string(status.updated_replicas()) + " updated | " +
+          std::to_string(status.replicas()) + " total | " + std::to_string(status.available_replicas()) + " available | " +
+          std::to_string(status.unavailable_replicas()) + " unavailable");
+  put(text, 0, "StrategyType", spec.strategy().type());
+  put(text, 0, "MinReadySeconds", std::to_string(spec.min_ready_seconds()));
+  if (view::RollingUpdateDeployment rolling = spec.strategy().rolling_update())
     put(text, 0, "RollingUpdateStrategy",
-        text_at(*rolling, "maxUnavailable") + " max unavailable, " + text_at(*rolling, "maxSurge") + " max surge");
-  text += of_template(object);
+        text_of_value(rolling.max_unavailable()) + " max unavailable, " + text_of_value(rolling.max_surge()) + " max surge");
+  text += template_text(spec.template_());
   put_conditions(text, object, false);
   if (const std::string& error = related.replica_sets.error; !error.empty()) {
     for (const char* name : {"OldReplicaSets", "NewReplicaSet"}) put(text, 0, name, unread_text(error));
     return text;
   }
-  std::vector<const json::value*> old_sets, new_sets;
-  for (const auto& set : related.replica_sets.items)
-    for (const auto& owner : get_array(set, "metadata.ownerReferences"))
-      if (get_string(owner, "uid") == get_string(object, "metadata.uid"))
-        (new_sets.empty() && has_template(object, *find(set, "spec.template")) ? new_sets : old_sets).push_back(&set);
+  std::vector<view::ReplicaSet> old_sets, new_sets;
+  for (const auto& one : related.replica_sets.items) {
+    view::ReplicaSet set(one);
+    for (view::OwnerReference owner : set.metadata().owner_references())
+      if (owner.uid() == metadata_of(object).uid())
+        (new_sets.empty() && has_template(object, set.spec().template_().raw()) ? new_sets : old_sets).push_back(set);
+  }
   put_sets(text, "OldReplicaSets", old_sets);
   put_sets(text, "NewReplicaSet", new_sets);
   return text;
 }
 
+// Or a ReplicationController, which has the fields that are read here, too.
 std::string replica_set_text(const json::value& object, const Related& related) {
+  view::ReplicaSet set(object);
   std::string text;
   put_name(text, object);
-  put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
+  put(text, 0, "Selector", selector_or(set.spec().selector(), "<none>"));
   put_marks(text, object);
   put_controller(text, object);
   put(text, 0, "Replicas",
-      number_at(object, "status.replicas") + " current / " + number_at(object, "spec.replicas") + " desired");
+      std::to_string(set.status().replicas()) + " current / " + std::to_string(set.spec().replicas()) + " desired");
   put_pods(text, object, related.pods);
-  text += of_template(object);
+  text += template_text(set.spec().template_());
   put_conditions(text, object, false);
   return text;
 }
 
-void put_claims(std::string& text, const json::array& claims) {
+void put_claims(std::string& text, view::Range<view::PersistentVolumeClaim> claims) {
   text += claims.empty() ? "Volume Claims:\t<none>\n" : "Volume Claims:\n";
-  for (const auto& claim : claims) {
-    put(text, 1, "Name", text_at(claim, "metadata.name"));
-    put(text, 1, "StorageClass", text_at(claim, "spec.storageClassName"));
-    put_labels(text, "  Labels", get_object(claim, "metadata.labels"));
-    put_annotations(text, "  Annotations", get_object(claim, "metadata.annotations"));
-    put(text, 1, "Capacity", or_else(text_at(claim, "spec.resources.requests.storage"), "<default>"));
-    std::vector<std::string> modes;
-    for (const auto& mode : get_array(claim, "spec.accessModes")) modes.push_back(jsonpath_text(mode));
-    put(text, 1, "Access Modes", "[" + join(modes, " ") + "]");
+  for (view::PersistentVolumeClaim claim : claims) {
+    put(text, 1, "Name", claim.metadata().name());
+    put(text, 1, "StorageClass", claim.spec().storage_class_name());
+    put_labels(text, "  Labels", claim.metadata().labels());
+    put_annotations(text, "  Annotations", claim.metadata().annotations());
+    put(text, 1, "Capacity", or_else(text_of_value(claim.spec().resources().requests().if_contains("storage")), "<default>"));
+    put(text, 1, "Access Modes", "[" + join(strings(claim.spec().access_modes()), " ") + "]");
   }
 }
 
 std::string stateful_set_text(const json::value& object, const Related& related) {
+  view::StatefulSetSpec spec = view::StatefulSet(object).spec();
   std::string text;
   put_name(text, object);
-  put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
-  put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
+  put_creation(text, object);
+  put(text, 0, "Selector", selector_or(spec.selector(), "<none>"));
   put_marks(text, object);
-  put(text, 0, "Replicas", number_at(object, "spec.replicas") + " desired | " + number_at(object, "status.replicas") + " total");
-  put(text, 0, "Update Strategy", text_at(object, "spec.updateStrategy.type"));
-  for (auto [field, label] : {std::pair{"partition", "Partition"}, std::pair{"maxUnavailable", "MaxUnavailable"}})
-    if (std::string value = text_at(object, std::string("spec.updateStrategy.rollingUpdate.") + field); !value.empty())
-      put(text, 1, label, value);
+  put(text, 0, "Replicas",
+      std::to_string(spec.replicas()) + " desired | " + std::to_string(view::StatefulSet(object).status().replicas()) + " total");
+  put(text, 0, "Update Strategy", spec.update_strategy().type());
+  view::RollingUpdateStatefulSetStrategy rolling = spec.update_strategy().rolling_update();
+  if (rolling.has_partition()) put(text, 1, "Partition", std::to_string(rolling.partition()));
+  if (std::string most = text_of_value(rolling.max_unavailable()); !most.empty()) put(text, 1, "MaxUnavailable", most);
   put_pods(text, object, related.pods);
-  text += of_template(object);
-  put_claims(text, get_array(object, "spec.volumeClaimTemplates"));
+  text += template_text(spec.template_());
+  put_claims(text, spec.volume_claim_templates());
   return text;
 }
 
 std::string daemon_set_text(const json::value& object, const Related& related) {
+  view::DaemonSetSpec spec = view::DaemonSet(object).spec();
+  view::DaemonSetStatus status = view::DaemonSet(object).status();
   std::string text;
   put_name(text, object);
-  put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
-  put(text, 0, "Node-Selector", map_text(get_object(object, "spec.template.spec.nodeSelector")));
+  put(text, 0, "Selector", selector_or(spec.selector(), "<none>"));
+  put(text, 0, "Node-Selector", map_text(spec.template_().spec().node_selector()));
   put_marks(text, object);
-  for (auto [what, field] : {std::pair{"Desired Number of Nodes Scheduled", "desiredNumberScheduled"},
-                             std::pair{"Current Number of Nodes Scheduled", "currentNumberScheduled"},
-                             std::pair{"Number of Nodes Scheduled with Up-to-date Pods", "updatedNumberScheduled"},
-                             std::pair{"Number of Nodes Scheduled with Available Pods", "numberAvailable"},
-                             std::pair{"Number of Nodes Misscheduled", "numberMisscheduled"}})
-    text += std::string(what) + ": " + number_at(object, std::string("status.") + field) + "\n";
+  for (auto [what, number] : {std::pair{"Desired Number of Nodes Scheduled", status.desired_number_scheduled()},
+                              std::pair{"Current Number of Nodes Scheduled", status.current_number_scheduled()},
+                              std::pair{"Number of Nodes Scheduled with Up-to-date Pods", status.updated_number_scheduled()},
+                              std::pair{"Number of Nodes Scheduled with Available Pods", status.number_available()},
+                              std::pair{"Number of Nodes Misscheduled", status.number_misscheduled()}})
+    text += std::string(what) + ": " + std::to_string(number) + "\n";
   put_pods(text, object, related.pods);
-  return text + of_template(object);
+  return text + template_text(spec.template_());
 }
 
 // ---- batch ----
 
+void put_duration(std::string& text, view::JobStatus status, WallTime now) {
+  auto from = parse_time(status.start_time());
+  if (!from) return;
+  auto span = parse_time(status.completion_time()).value_or(now) - *from;
+  put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(span)));
+}
+
 std::string job_text(const json::value& object, WallTime now) {
+  view::JobSpec spec = view::Job(object).spec();
+  view::JobStatus status = view::Job(object).status();
   std::string text;
   put_name(text, object);
-  if (find(object, "spec.selector")) put(text, 0, "Selector", selector_or(object, "spec.selector", "<none>"));
+  if (spec.has_selector()) put(text, 0, "Selector", selector_or(spec.selector(), "<none>"));
   put_marks(text, object);
   put_controller(text, object);
-  put(text, 0, "Parallelism", number_or_unset(object, "spec.parallelism"));
-  put(text, 0, "Completions", number_or_unset(object, "spec.completions"));
-  if (find(object, "spec.completionMode")) put(text, 0, "Completion Mode", text_at(object, "spec.completionMode"));
-  if (find(object, "spec.suspend")) put(text, 0, "Suspend", get_bool(object, "spec.suspend") ? "true" : "false");
-  if (find(object, "spec.backoffLimit")) put(text, 0, "Backoff Limit", text_at(object, "spec.backoffLimit"));
-  if (find(object, "spec.ttlSecondsAfterFinished"))
-    put(text, 0, "TTL Seconds After Finished", text_at(object, "spec.ttlSecondsAfterFinished"));
-  std::string start = text_at(object, "status.startTime"), end = text_at(object, "status.completionTime");
-  if (!start.empty()) put(text, 0, "Start Time", time_text(start));
-  if (!end.empty()) put(text, 0, "Completed At", time_text(end));
-  if (auto from = parse_time(start)) {
-    auto to = parse_time(end);
-    if (to) put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(*to - *from)));
-    else if (!start.empty())
-      put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(now - *from)));
-  }
-  if (find(object, "spec.activeDeadlineSeconds"))
-    put(text, 0, "Active Deadline Seconds", text_at(object, "spec.activeDeadlineSeconds") + "s");
+  put(text, 0, "Parallelism", number_or_unset(spec.has_parallelism(), spec.parallelism()));
+  put(text, 0, "Completions", number_or_unset(spec.has_completions(), spec.completions()));
+  if (spec.has_completion_mode()) put(text, 0, "Completion Mode", spec.completion_mode());
+  if (spec.has_suspend()) put(text, 0, "Suspend", spec.suspend() ? "true" : "false");
+  if (spec.has_backoff_limit()) put(text, 0, "Backoff Limit", std::to_string(spec.backoff_limit()));
+  if (spec.has_ttl_seconds_after_finished())
+    put(text, 0, "TTL Seconds After Finished", std::to_string(spec.ttl_seconds_after_finished()));
+  if (!status.start_time().empty()) put(text, 0, "Start Time", time_text(status.start_time()));
+  if (!status.completion_time().empty()) put(text, 0, "Completed At", time_text(status.completion_time()));
+  put_duration(text, status, now);
+  if (spec.has_active_deadline_seconds())
+    put(text, 0, "Active Deadline Seconds", std::to_string(spec.active_deadline_seconds()) + "s");
   put(text, 0, "Pods Statuses",
-      number_at(object, "status.active") + " Active" +
-          (find(object, "status.ready") ? " (" + number_at(object, "status.ready") + " Ready)" : "") + " / " +
-          number_at(object, "status.succeeded") + " Succeeded / " + number_at(object, "status.failed") + " Failed");
-  if (text_at(object, "spec.completionMode") == "Indexed")
-    put(text, 0, "Completed Indexes", or_else(text_at(object, "status.completedIndexes"), "<none>"));
-  if (std::string failed = text_at(object, "status.failedIndexes"); !failed.empty()) put(text, 0, "Failed Indexes", failed);
-  return text + of_template(object);
+      std::to_string(status.active()) + " Active" +
+          (status.has_ready() ? " (" + std::to_string(status.ready()) + " Ready)" : "") + " / " +
+          std::to_string(status.succeeded()) + " Succeeded / " + std::to_string(status.failed()) + " Failed");
+  if (spec.completion_mode() == "Indexed") put(text, 0, "Completed Indexes", or_else(status.completed_indexes(), "<none>"));
+  if (!status.failed_indexes().empty()) put(text, 0, "Failed Indexes", status.failed_indexes());
+  return text + template_text(spec.template_());
 }
 
 std::string cron_job_text(const json::value& object) {
+  view::CronJobSpec spec = view::CronJob(object).spec();
+  view::CronJobStatus status = view::CronJob(object).status();
+  view::JobSpec job = spec.job_template().spec();
   std::string text;
   put_name(text, object);
   put_marks(text, object);
-  put(text, 0, "Schedule", text_at(object, "spec.schedule"));
-  put(text, 0, "Concurrency Policy", text_at(object, "spec.concurrencyPolicy"));
-  put(text, 0, "Suspend", find(object, "spec.suspend") ? flag_at(object, "spec.suspend") : "<unset>");
-  if (find(object, "spec.timeZone")) put(text, 0, "Time Zone", text_at(object, "spec.timeZone"));
-  put(text, 0, "Successful Job History Limit", number_or_unset(object, "spec.successfulJobsHistoryLimit"));
-  put(text, 0, "Failed Job History Limit", number_or_unset(object, "spec.failedJobsHistoryLimit"));
-  put(text, 0, "Starting Deadline Seconds", number_or_unset(object, "spec.startingDeadlineSeconds", "s"));
-  json::value job = json::value(get_object(object, "spec.jobTemplate"));
-  put(text, 0, "Selector", selector_or(job, "spec.selector", "<unset>"));
-  put(text, 0, "Parallelism", number_or_unset(job, "spec.parallelism"));
-  put(text, 0, "Completions", number_or_unset(job, "spec.completions"));
-  if (find(job, "spec.activeDeadlineSeconds"))
-    put(text, 0, "Active Deadline Seconds", text_at(job, "spec.activeDeadlineSeconds") + "s");
-  text += of_template(job);
-  put(text, 0, "Last Schedule Time", or_else(time_text(text_at(object, "status.lastScheduleTime")), "<unset>"));
+  put(text, 0, "Schedule", spec.schedule());
+  put(text, 0, "Concurrency Policy", spec.concurrency_policy());
+  put(text, 0, "Suspend", !spec.has_suspend() ? "<unset>" : spec.suspend() ? "True" : "False");
+  if (spec.has_time_zone()) put(text, 0, "Time Zone", spec.time_zone());
+  put(text, 0, "Successful Job History Limit",
+      number_or_unset(spec.has_successful_jobs_history_limit(), spec.successful_jobs_history_limit()));
+  put(text, 0, "Failed Job History Limit",
+      number_or_unset(spec.has_failed_jobs_history_limit(), spec.failed_jobs_history_limit()));
+  put(text, 0, "Starting Deadline Seconds",
+      number_or_unset(spec.has_starting_deadline_seconds(), spec.starting_deadline_seconds(), "s"));
+  put(text, 0, "Selector", selector_or(job.selector(), "<unset>"));
+  put(text, 0, "Parallelism", number_or_unset(job.has_parallelism(), job.parallelism()));
+  put(text, 0, "Completions", number_or_unset(job.has_completions(), job.completions()));
+  if (job.has_active_deadline_seconds())
+    put(text, 0, "Active Deadline Seconds", std::to_string(job.active_deadline_seconds()) + "s");
+  text += template_text(job.template_());
+  put(text, 0, "Last Schedule Time", or_else(time_text(status.last_schedule_time()), "<unset>"));
   std::vector<std::string> active;
-  for (const auto& one : get_array(object, "status.active")) active.push_back(text_at(one, "name"));
+  for (view::ObjectReference one : status.active()) active.emplace_back(one.name());
   put(text, 0, "Active Jobs", active.empty() ? "<none>" : join(active, ", "));
   return text;
 }
 
 // ---- autoscaling ----
 
-std::string target_text(const json::value& metric, const json::value& current) {
-  const json::value* target = find(metric, "target");
+std::string target_text(view::MetricTarget target, view::MetricValueStatus current) {
   if (!target) return {};
-  for (const char* field : {"averageValue", "value"})
-    if (find(*target, field))
-      return or_else(text_at(current, std::string("current.") + field), "<unknown>") + " / " + text_at(*target, field);
-  std::string now = text_at(current, "current.averageUtilization"), amount = text_at(current, "current.averageValue");
-  return (now.empty() ? "<unknown>" : now + "%" + (amount.empty() ? "" : " (" + amount + ")")) + " / " +
-         text_at(*target, "averageUtilization") + "%";
+  std::string average = text_of_value(current.average_value());
+  if (target.has_average_value()) return or_else(average, "<unknown>") + " / " + text_of_value(target.average_value());
+  if (target.has_value()) return or_else(text_of_value(current.value()), "<unknown>") + " / " + text_of_value(target.value());
+  std::string used = "<unknown>";
+  if (current.has_average_utilization())
+    used = std::to_string(current.average_utilization()) + "%" + (average.empty() ? "" : " (" + average + ")");
+  return used + " / " + (target.has_average_utilization() ? std::to_string(target.average_utilization()) : "") + "%";
 }
 
-void put_metrics(std::string& text, const json::value& object) {
-  const json::array &metrics = get_array(object, "spec.metrics"), &currents = get_array(object, "status.currentMetrics");
-  put(text, 0, "Metrics", "( current / target )");
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    std::string type = text_at(metrics[i], "type"), field = type;
-    field[0] = char(std::tolower(field[0]));
-    json::value metric(get_object(metrics[i], field)),
-        current(i < currents.size() ? get_object(currents[i], field) : json::object());
-    std::string what, name = text_at(metric, "metric.name");
-    if (type == "Resource")
-      what = "resource " + text_at(metric, "name") + " on pods" +
-             (find(metric, "target.averageUtilization") ? "  (as a percentage of request)" : "");
-    else if (type == "ContainerResource")
-      what = "resource " + text_at(metric, "name") + " of container \"" + text_at(metric, "container") + "\" on pods" +
-             (find(metric, "target.averageUtilization") ? "  (as a percentage of request)" : "");
-    else if (type == "Pods") what = coracle::quoted(name) + " on pods";
-    else if (type == "Object")
-      what = coracle::quoted(name) + " on " + text_at(metric, "describedObject.kind") + "/" +
-             text_at(metric, "describedObject.name") +
-             (text_at(metric, "target.type") == "AverageValue" ? " (target average value)" : " (target value)");
-    else
-      what = coracle::quoted(name) +
-             (text_at(metric, "target.type") == "AverageValue" ? " (target average value)" : " (target value)");
-    put(text, 1, what, target_text(metric, current));
+std::string of_request_text(view::MetricTarget target) {
+  return target.has_average_utilization() ? "  (as a percentage of request)" : "";
+}
+std::string target_type_text(view::MetricTarget target) {
+  return target.type() == "AverageValue" ? " (target average value)" : " (target value)";
+}
+
+// `current`: what the status says of the same metric; absent if nothing.
+void put_metric(std::string& text, view::MetricSpec metric, view::MetricStatus current) {
+  std::string_view type = metric.type();
+  if (type == "Resource") {
+    view::ResourceMetricSource source = metric.resource();
+    put(text, 1, "resource " + std::string(source.name()) + " on pods" + of_request_text(source.target()),
+        target_text(source.target(), current.resource().current()));
+  } else if (type == "ContainerResource") {
+    view::ContainerResourceMetricSource source = metric.container_resource();
+    put(text, 1,
+        "resource " + std::string(source.name()) + " of container \"" + std::string(source.container()) + "\" on pods" +
+            of_request_text(source.target()),
+        target_text(source.target(), current.container_resource().current()));
+  } else if (type == "Pods") {
+    view::PodsMetricSource source = metric.pods();
+    put(text, 1, coracle::quoted(source.metric().name()) + " on pods", target_text(source.target(), current.pods().current()));
+  } else if (type == "Object") {
+    view::ObjectMetricSource source = metric.object();
+    put(text, 1,
+        coracle::quoted(source.metric().name()) + " on " + std::string(source.described_object().kind()) + "/" +
+            std::string(source.described_object().name()) + target_type_text(source.target()),
+        target_text(source.target(), current.object().current()));
+  } else {
+    view::ExternalMetricSource source = metric.external();
+    put(text, 1, coracle::quoted(source.metric().name()) + target_type_text(source.target()),
+        target_text(source.target(), current.external().current()));
   }
 }
 
-void put_behavior(std::string& text, const json::value& object) {
-  if (!find(object, "spec.behavior")) return;
-  text += "Behavior:\n";
-  for (auto [field, label] : {std::pair{"scaleUp", "Scale Up"}, std::pair{"scaleDown", "Scale Down"}}) {
-    const json::value* rules = find(object, std::string("spec.behavior.") + field);
-    if (!rules) continue;
-    text += "  " + std::string(label) + ":\n";
-    if (find(*rules, "stabilizationWindowSeconds"))
-      text += "    Stabilization Window: " + text_at(*rules, "stabilizationWindowSeconds") + " seconds\n";
-    if (const json::array& policies = get_array(*rules, "policies"); !policies.empty()) {
-      text += "    Select Policy: " + or_else(text_at(*rules, "selectPolicy"), "Max") + "\n    Policies:\n";
-      for (const auto& policy : policies)
-        text += "      - Type: " + text_at(policy, "type") + "\tValue: " + text_at(policy, "value") +
-                "\tPeriod: " + text_at(policy, "periodSeconds") + " seconds\n";
-    }
-  }
+void put_scaling_rules(std::string& text, std::string_view label, view::HPAScalingRules rules) {
+  if (!rules) return;
+  text += "  " + std::string(label) + ":\n";
+  if (rules.has_stabilization_window_seconds())
+    text += "    Stabilization Window: " + std::to_string(rules.stabilization_window_seconds()) + " seconds\n";
+  if (rules.policies().empty()) return;
+  text += "    Select Policy: " + or_else(rules.select_policy(), "Max") + "\n    Policies:\n";
+  for (view::HPAScalingPolicy policy : rules.policies())
+    text += "      - Type: " + std::string(policy.type()) + "\tValue: " + std::to_string(policy.value()) +
+            "\tPeriod: " + std::to_string(policy.period_seconds()) + " seconds\n";
 }
 
 std::string autoscaler_text(const json::value& object) {
-  std::string text;
+  view::HorizontalPodAutoscalerSpec spec = view::HorizontalPodAutoscaler(object).spec();
+  view::HorizontalPodAutoscalerStatus status = view::HorizontalPodAutoscaler(object).status();
+  std::string text, target_kind(spec.scale_target_ref().kind());
   put_name(text, object);
   put_marks(text, object);
-  put(text, 0, "CreationTimestamp", time_text(text_at(object, "metadata.creationTimestamp")));
-  put(text, 0, "Reference", text_at(object, "spec.scaleTargetRef.kind") + "/" + text_at(object, "spec.scaleTargetRef.name"));
-  put_metrics(text, object);
-  put(text, 0, "Min replicas", number_or_unset(object, "spec.minReplicas"));
-  put(text, 0, "Max replicas", number_at(object, "spec.maxReplicas"));
-  put_behavior(text, object);
-  put(text, 0, text_at(object, "spec.scaleTargetRef.kind") + " pods",
-      number_at(object, "status.currentReplicas") + " current / " + number_at(object, "status.desiredReplicas") + " desired");
+  put_creation(text, object);
+  put(text, 0, "Reference", target_kind + "/" + std::string(spec.scale_target_ref().name()));
+  put(text, 0, "Metrics", "( current / target )");
+  view::Range<view::MetricStatus> currents = status.current_metrics();
+  size_t at = 0;
+  for (view::MetricSpec metric : spec.metrics()) {
+    put_metric(text, metric, at < currents.size() ? currents[at] : view::MetricStatus());
+    ++at;
+  }
+  put(text, 0, "Min replicas", number_or_unset(spec.has_min_replicas(), spec.min_replicas()));
+  put(text, 0, "Max replicas", std::to_string(spec.max_replicas()));
+  if (view::HorizontalPodAutoscalerBehavior behavior = spec.behavior()) {
+    text += "Behavior:\n";
+    put_scaling_rules(text, "Scale Up", behavior.scale_up());
+    put_scaling_rules(text, "Scale Down", behavior.scale_down());
+  }
+  put(text, 0, target_kind + " pods",
+      std::to_string(status.current_replicas()) + " current / " + std::to_string(status.desired_replicas()) + " desired");
   put_conditions(text, object, true);
   return text;
 }
@@ -279,26 +306,30 @@ std::string autoscaler_text(const json::value& object) {
 // ---- policy, scheduling ----
 
 std::string budget_text(const json::value& object) {
+  view::PodDisruptionBudgetSpec spec = view::PodDisruptionBudget(object).spec();
+  view::PodDisruptionBudgetStatus status = view::PodDisruptionBudget(object).status();
   std::string text;
   put_name(text, object);
-  if (find(object, "spec.minAvailable")) put(text, 0, "Min available", text_at(object, "spec.minAvailable"));
-  else if (find(object, "spec.maxUnavailable")) put(text, 0, "Max unavailable", text_at(object, "spec.maxUnavailable"));
-  put(text, 0, "Selector", find(object, "spec.selector") ? selector_or(object, "spec.selector", "<none>") : "<unset>");
+  if (spec.has_min_available()) put(text, 0, "Min available", text_of_value(spec.min_available()));
+  else if (spec.has_max_unavailable()) put(text, 0, "Max unavailable", text_of_value(spec.max_unavailable()));
+  put(text, 0, "Selector", spec.has_selector() ? selector_or(spec.selector(), "<none>") : "<unset>");
   text += "Status:\n";
-  for (auto [label, field] : {std::pair{"Allowed disruptions", "disruptionsAllowed"}, std::pair{"Current", "currentHealthy"},
-                              std::pair{"Desired", "desiredHealthy"}, std::pair{"Total", "expectedPods"}})
-    put(text, 2, label, number_at(object, std::string("status.") + field));
+  for (auto [label, number] :
+       {std::pair{"Allowed disruptions", status.disruptions_allowed()}, std::pair{"Current", status.current_healthy()},
+        std::pair{"Desired", status.desired_healthy()}, std::pair{"Total", status.expected_pods()}})
+    put(text, 2, label, std::to_string(number));
   return text;
 }
 
 std::string priority_text(const json::value& object) {
+  view::PriorityClass priority(object);
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  put(text, 0, "Value", number_at(object, "value"));
-  put(text, 0, "GlobalDefault", get_bool(object, "globalDefault") ? "true" : "false");
-  put(text, 0, "PreemptionPolicy", text_at(object, "preemptionPolicy"));
-  put(text, 0, "Description", text_at(object, "description"));
-  put(text, 0, "Annotations", map_text(get_object(object, "metadata.annotations")));
+  put(text, 0, "Name", priority.metadata().name());
+  put(text, 0, "Value", std::to_string(priority.value()));
+  put(text, 0, "GlobalDefault", priority.global_default() ? "true" : "false");
+  put(text, 0, "PreemptionPolicy", priority.preemption_policy());
+  put(text, 0, "Description", priority.description());
+  put(text, 0, "Annotations", map_text(priority.metadata().annotations()));
   return text;
 }
 
@@ -362,8 +393,8 @@ std::string workload_text(const json::value& object, const Related& related, Wal
 
 std::string plain_text(const json::value& object) {
   std::string text;
-  put(text, 0, "Name", text_at(object, "metadata.name"));
-  put(text, 0, "Namespace", text_at(object, "metadata.namespace"));
+  put(text, 0, "Name", metadata_of(object).name());
+  put(text, 0, "Namespace", metadata_of(object).namespace_());
   put_marks(text, object);
   json::object rest = object.is_object() ? object.get_object() : json::object();
   if (json::value* metadata = rest.if_contains("metadata"); metadata && metadata->is_object())

@@ -294,7 +294,7 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
         if (!annotations.is_object()) annotations.emplace_object();
         annotations.get_object()[kChangeCause] = cause;
       }
-      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" + template_text(pod_template) +
+      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" + template_text(view::PodTemplateSpec(pod_template)) +
           "\n");
     } else {
       out(history_text(live, history));
@@ -321,7 +321,7 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
     const Revision* target = TRY(revision_to_undo_to(history, flags.revision, rolling, live.name));
     json::value pod_template = template_of(*target, rolling);
     if (flags.dry_run == DryRun::client) {
-      out(message_name(*live.kind, live.name) + " " + template_text(pod_template) + " (dry run)\n");
+      out(message_name(*live.kind, live.name) + " " + template_text(view::PodTemplateSpec(pod_template)) + " (dry run)\n");
       return {};
     }
     if (is_paused(live))
