@@ -210,8 +210,7 @@ class ClientSide {
     if (flags_.overwrite) return {};
     json::value theirs = schema::strategic_diff(kind_, last.is_null() ? json::value(json::object()) : last, live), ours = patch;
     for (json::value* changes : {&theirs, &ours})
-      if (find(*changes, "metadata.annotations") && find(*changes, "metadata.annotations")->is_object())
-        make(*changes, "metadata.annotations").get_object().erase(kLastApplied);
+      if (!metadata_of(*changes).annotations().empty()) make(*changes, "metadata.annotations").get_object().erase(kLastApplied);
     if (!patches_conflict(&kind_.type(), ours, theirs)) return {};
     if (kind_.kind == kSecret)
       for (json::value* changes : {&theirs, &ours}) hide_values(*changes);

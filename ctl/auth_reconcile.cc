@@ -49,16 +49,17 @@ void append(json::value& list, const json::array& more) {
 
 // The roles whose rules a ClusterRole gathers.
 void reconcile_aggregation(Reconciliation& plan, const json::value& existing, const json::value& expected, bool remove_extra) {
-  const json::value *had = find(existing, "aggregationRule"), *wanted = find(expected, "aggregationRule");
-  constexpr const char* kSelectors = "aggregationRule.clusterRoleSelectors";
-  const json::array &had_selectors = get_array(existing, kSelectors), &wanted_selectors = get_array(expected, kSelectors);
+  view::AggregationRule had = view::ClusterRole(existing).aggregation_rule(),
+                        wanted = view::ClusterRole(expected).aggregation_rule();
+  const json::array &had_selectors = had.cluster_role_selectors().raw(),
+                    &wanted_selectors = wanted.cluster_role_selectors().raw();
   Values missing = without(wanted_selectors, had_selectors), extra = without(had_selectors, wanted_selectors);
   if (had && !wanted) {
     plan.object.get_object().erase("aggregationRule");
   } else if (!remove_extra && !missing.empty()) {
-    append(make(plan.object, kSelectors), json::array(missing.begin(), missing.end()));
+    append(make(plan.object, "aggregationRule.clusterRoleSelectors"), json::array(missing.begin(), missing.end()));
   } else if (remove_extra && (!missing.empty() || (had && wanted && !extra.empty()))) {
-    plan.object.get_object()["aggregationRule"] = *wanted;
+    plan.object.get_object()["aggregationRule"] = wanted.raw();
   } else {
     return;
   }
@@ -68,13 +69,13 @@ void reconcile_aggregation(Reconciliation& plan, const json::value& existing, co
 // Groups that a reader of the file takes for granted, as Kubernetes' defaults have them.
 json::value with_defaults(json::value binding) {
   auto settle = [](json::value& reference, std::string_view group) {
-    if (reference.is_object() && get_string(reference, "apiGroup").empty() && !group.empty())
+    if (reference.is_object() && view::Subject(reference).api_group().empty() && !group.empty())
       reference.get_object()["apiGroup"] = group;
   };
   if (json::value* role = binding.get_object().if_contains("roleRef")) settle(*role, "rbac.authorization.k8s.io");
   if (json::value* subjects = binding.get_object().if_contains("subjects"); subjects && subjects->is_array())
     for (auto& subject : subjects->get_array()) {
-      bool account = get_string(subject, "kind") == "ServiceAccount";
+      bool account = view::Subject(subject).kind() == "ServiceAccount";
       settle(subject, account ? "" : "rbac.authorization.k8s.io");
     }
   return binding;
@@ -84,21 +85,22 @@ json::value with_defaults(json::value binding) {
 
 Reconciliation reconcile_role(const json::value& existing, const json::value& expected, bool remove_extra) {
   Reconciliation plan;
-  std::vector<PolicyRule> wanted = policy_rules_of(get_array(expected, "rules"));
+  view::ClusterRole wanted_role(expected), had_role(existing);  // or Roles, which have no aggregation rule
+  std::vector<PolicyRule> wanted = policy_rules_of(wanted_role.rules().raw());
   if (existing.is_null()) {
     plan.operation = Operation::create, plan.object = expected, plan.missing_rules = wanted;
     return plan;
   }
   plan.is_protected = is_protected(existing), plan.object = existing;
   if (merge_metadata(plan.object, expected)) plan.operation = Operation::update;
-  std::vector<PolicyRule> had = policy_rules_of(get_array(existing, "rules"));
-  if (!find(expected, "aggregationRule") || !find(existing, "aggregationRule")) plan.extra_rules = uncovered(wanted, had);
+  std::vector<PolicyRule> had = policy_rules_of(had_role.rules().raw());
+  if (!wanted_role.has_aggregation_rule() || !had_role.has_aggregation_rule()) plan.extra_rules = uncovered(wanted, had);
   plan.missing_rules = uncovered(had, wanted);
   if (!remove_extra && !plan.missing_rules.empty()) {
     append(make(plan.object, "rules"), to_json(plan.missing_rules));
     plan.operation = Operation::update;
   } else if (remove_extra && (!plan.missing_rules.empty() || !plan.extra_rules.empty())) {
-    plan.object.get_object()["rules"] = get_array(expected, "rules");
+    plan.object.get_object()["rules"] = wanted_role.rules().raw();
     plan.operation = Operation::update;
   }
   reconcile_aggregation(plan, existing, expected, remove_extra);
@@ -108,7 +110,7 @@ Reconciliation reconcile_role(const json::value& existing, const json::value& ex
 Reconciliation reconcile_binding(const json::value& existing, const json::value& expected, bool remove_extra) {
   Reconciliation plan;
   json::value wanted = with_defaults(expected);
-  const json::array& wanted_subjects = get_array(wanted, "subjects");
+  const json::array& wanted_subjects = view::RoleBinding(wanted).subjects().raw();
   if (existing.is_null()) {
     plan.operation = Operation::create, plan.object = expected;
     plan.missing_subjects.assign(wanted_subjects.begin(), wanted_subjects.end());
@@ -116,13 +118,13 @@ Reconciliation reconcile_binding(const json::value& existing, const json::value&
   }
   plan.is_protected = is_protected(existing);
   json::value had = with_defaults(existing);
-  if (get_object(had, "roleRef") != get_object(wanted, "roleRef")) {
+  if (view::RoleBinding(had).role_ref().members() != view::RoleBinding(wanted).role_ref().members()) {
     plan.operation = Operation::recreate, plan.object = expected;
     return plan;
   }
   plan.object = existing;
   if (merge_metadata(plan.object, expected)) plan.operation = Operation::update;
-  const json::array& had_subjects = get_array(had, "subjects");
+  const json::array& had_subjects = view::RoleBinding(had).subjects().raw();
   plan.missing_subjects = without(wanted_subjects, had_subjects);
   plan.extra_subjects = without(had_subjects, wanted_subjects);
   if (!remove_extra && !plan.missing_subjects.empty()) {

@@ -314,8 +314,9 @@ class LiveNames : public Names {
     if (!object) return found;
     std::string_view path = kind.traits.pod_template;
     const json::value* pod = path == "." ? &*object : path.empty() ? nullptr : find(*object, path);
-    for (const char* list : {"spec.initContainers", "spec.containers"})
-      for (const auto& container : pod ? get_array(*pod, list) : json::array()) found.emplace_back(get_string(container, "name"));
+    view::PodSpec spec = view::Pod(pod).spec();  // a pod template has it at the same place
+    for (const auto& list : {spec.init_containers(), spec.containers()})
+      for (view::Container container : list) found.emplace_back(container.name());
     return found;
   }
 

@@ -132,7 +132,7 @@ Result<std::vector<json::value>> objects_of(const std::string& text) {
       objects.push_back(std::move(one));
       continue;
     }
-    const json::value* items = find(one, "items");
+    const json::value* items = one.get_object().if_contains("items");
     if (!items || !items->is_array()) return Error(Code::invalid, "the items of a List have to be a list");
     for (const json::value& item : items->get_array()) {
       if (!item.is_object()) return Error(Code::invalid, "an object with apiVersion and kind is expected");

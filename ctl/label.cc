@@ -9,6 +9,7 @@
 #include "ctl/record.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
 
 namespace coracle::ctl {
@@ -67,11 +68,15 @@ Result<void> check_taken(const MarkFlags& flags, const Marks& marks) {
   return Error(Code::bad_request, join(marks.taken, ", and --overwrite is false, ") + ", and --overwrite is false");
 }
 
+const json::object& marks_in(const json::value& object, const MarkFlags& flags) {
+  return flags.of_labels() ? metadata_of(object).labels() : metadata_of(object).annotations();
+}
+
 void print_marks(const MarkFlags& flags, const Live& live, const json::value& object, bool is_only_one) {
   if (!is_only_one)
     out("Listing " + flags.field + " for " + std::string(live.kind->kind.kind) + "." + std::string(live.kind->kind.group) + "/" +
         live.name + ":\n");
-  for (const auto& [key, value] : get_object(object, "metadata." + flags.field))
+  for (const auto& [key, value] : marks_in(object, flags))
     out((is_only_one ? "" : " ") + visible_lines(std::string(key) + "=" + jsonpath_text(value)) + "\n");
 }
 
@@ -100,7 +105,7 @@ Result<int> run_mark(Commands& commands, const MarkFlags& flags) {
   Session* session = TRY(target_session(commands, flags));
   Targets targets = TRY(targets_of(*session, flags, objects, false, flags.all_namespaces));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
-    Marks marks = marks_of(get_object(live.object, "metadata." + flags.field), changes, flags.overwrite,
+    Marks marks = marks_of(marks_in(live.object, flags), changes, flags.overwrite,
                            flags.of_labels() ? std::string_view() : kChangeCause);
     TRY(check_taken(flags, marks));
     bool writes = !flags.local && !flags.list && flags.dry_run != DryRun::client;

@@ -28,10 +28,11 @@ char name_letter(char hex) {
 
 std::string name_hash(const json::value& object) {
   std::string_view kind = kind_in(object);
-  json::object hashed{{"kind", kind}, {"name", metadata_of(object).name()}, {"data", get_object(object, "data")}};
-  if (kind == "Secret") hashed["type"] = get_string(object, "type");
-  if (const json::value* immutable = find(object, "immutable")) hashed["immutable"] = *immutable;
-  const json::object& binary = get_object(object, "binaryData");
+  view::ConfigMap map(object);  // a Secret has its data and whether it is immutable at the same place
+  json::object hashed{{"kind", kind}, {"name", metadata_of(object).name()}, {"data", map.data()}};
+  if (kind == "Secret") hashed["type"] = view::Secret(object).type();
+  if (map.has_immutable()) hashed["immutable"] = map.immutable();
+  const json::object& binary = map.binary_data();
   if (kind == "ConfigMap" && !binary.empty()) hashed["binaryData"] = binary;
   Sha256 digest = sha256_of(escaped_markup(to_sorted_text(hashed)));
   std::string letters;

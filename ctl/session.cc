@@ -268,9 +268,11 @@ Result<void> read_document(json::value parsed, const std::string& source, std::v
                            std::vector<Error>* wrong) {
   std::vector<json::value> objects;
   std::string_view kind = kind_in(parsed);
-  if (kind.ends_with("List") && find(parsed, "items") && find(parsed, "items")->is_array()) {
+  const json::object* members = parsed.if_object();
+  const json::value* items = members ? members->if_contains("items") : nullptr;
+  if (kind.ends_with("List") && items && items->is_array()) {
     std::string_view of = kind.substr(0, kind.size() - std::string_view("List").size());
-    for (const auto& item : items_of(parsed)) {
+    for (const auto& item : items->get_array()) {
       objects.push_back(item);
       if (of.empty() || !item.is_object() || item.get_object().contains("kind")) continue;
       objects.back().get_object()["apiVersion"] = api_version_in(parsed);  // as servers answer lists

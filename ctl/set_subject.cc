@@ -2,6 +2,7 @@
 // set subject: more users, groups or ServiceAccounts for a RoleBinding or ClusterRoleBinding.
 // Source: kubectl pkg/cmd/set/set_subject.go.
 #include <algorithm>
+#include <tuple>
 
 #include "ctl/generate_rbac.h"
 #include "ctl/set.h"
@@ -15,16 +16,14 @@ Result<void> add_subjects(json::value& object, const json::array& subjects) {
   std::string_view kind = kind_in(object);
   if (kind != "RoleBinding" && kind != "ClusterRoleBinding")
     return Error(Code::bad_request, "setting subjects is only supported for RoleBinding/ClusterRoleBinding");
-  json::array all = get_array(object, "subjects");
+  const json::array& given = view::RoleBinding(object).subjects().raw();
+  json::array all = given;
   for (const json::value& subject : subjects) {
-    auto is_same = [&](const json::value& one) {
-      for (const char* field : {"kind", "apiGroup", "name", "namespace"})
-        if (get_string(one, field) != get_string(subject, field)) return false;
-      return true;
-    };
+    auto parts = [](view::Subject one) { return std::tuple(one.kind(), one.api_group(), one.name(), one.namespace_()); };
+    auto is_same = [&](const json::value& one) { return parts(view::Subject(one)) == parts(view::Subject(subject)); };
     if (std::none_of(all.begin(), all.end(), is_same)) all.push_back(subject);
   }
-  if (all.size() > get_array(object, "subjects").size()) make(object, "subjects") = std::move(all);
+  if (all.size() > given.size()) make(object, "subjects") = std::move(all);
   return {};
 }
 

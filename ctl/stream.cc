@@ -15,6 +15,7 @@
 #include "ctl/websocket.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
+#include "store/schema/views.h"
 
 namespace coracle::ctl {
 namespace {
@@ -140,17 +141,18 @@ class Signals {
 
 StreamResult read_stream_end(std::string_view text) {
   StreamResult end;
-  auto status = parse_json(text);
-  if (!status) {
+  auto parsed = parse_json(text);
+  view::Status status(parsed ? &*parsed : nullptr);
+  if (!parsed) {
     end.failure = Error(Code::internal, std::string(text));
-  } else if (get_string(*status, "status") == "Success") {
+  } else if (status.status() == "Success") {
     end.exit_code = 0;
-  } else if (get_string(*status, "reason") == "NonZeroExitCode") {
+  } else if (status.reason() == "NonZeroExitCode") {
     end.exit_code = 1;
-    for (const auto& cause : get_array(*status, "details.causes"))
-      if (get_string(cause, "reason") == "ExitCode") end.exit_code = parse_number<int>(get_string(cause, "message")).value_or(1);
+    for (view::StatusCause cause : status.details().causes())
+      if (cause.reason() == "ExitCode") end.exit_code = parse_number<int>(cause.message()).value_or(1);
   } else {
-    std::string message(get_string(*status, "message"));
+    std::string message(status.message());
     end.failure = Error(Code::internal, message.empty() ? std::string(text) : message);
   }
   return end;
