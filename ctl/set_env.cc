@@ -49,7 +49,7 @@ std::string reference_text(view::EnvVarSource from) {
   return "resource field " + (container.empty() ? "" : container + "/") + std::string(reference.resource());
 }
 
-std::string map_text(const json::object& map) {  // as a volume of the downward API has it
+std::string map_lines(const json::object& map) {  // as a volume of the downward API has it
   std::map<std::string, std::string> sorted;
   for (const auto& [key, value] : map)
     if (value.is_string()) sorted[std::string(key)] = std::string(value.get_string());
@@ -63,7 +63,7 @@ Result<std::string> value_of_path(const json::value& object, const std::string& 
   for (auto [whole, map] : {std::pair(std::string("metadata.annotations"), &metadata.annotations()),
                             std::pair(std::string("metadata.labels"), &metadata.labels())}) {
     const json::object& entries = *map;
-    if (path == whole) return map_text(entries);
+    if (path == whole) return map_lines(entries);
     if (!path.starts_with(whole + "['") || !path.ends_with("']")) continue;
     const json::value* entry = entries.if_contains(path.substr(whole.size() + 2, path.size() - whole.size() - 4));
     return std::string(entry && entry->is_string() ? std::string_view(entry->get_string()) : "");
