@@ -21,6 +21,7 @@
 #include "daemon/journal.h"
 #include "daemon/lull.h"
 #include "daemon/machine.h"
+#include "daemon/registry_source.h"
 #include "daemon/service_manager.h"
 #include "runtime/sys/clock_watch.h"
 #include "runtime/sys/memory.h"
@@ -276,7 +277,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "coracled: %s\n", config.error().text().c_str());
     return 2;
   }
-  if (options.check_config) return 0;
+  if (options.check_config) {
+    auto registries = coracle::read_registry_settings(*config);
+    if (!registries) std::fprintf(stderr, "coracled: %s\n", registries.error().text().c_str());
+    return registries ? 0 : 2;
+  }
   coracle::choose_log(config->log_level);
   auto done = options.end_pods            ? coracle::end_pods(*config, coracle::is_machine_ending())
               : options.remove_pods       ? coracle::remove_pods(*config)

@@ -2,22 +2,38 @@
 // See registry_source.h.
 #include "daemon/registry_source.h"
 
+#include "daemon/registries_file.h"
 #include "runtime/base/log.h"
 
 namespace coracle {
 namespace {
 
-runtime::RegistrySettings settings_of(const Config& config) { return {config.insecure_registries, config.mirrors}; }
+Result<runtime::RegistrySettings> read_now(const std::string& path) {
+  Config config = TRY(read_config(path));
+  return read_registry_settings(config);
+}
 
 }  // namespace
 
+Result<runtime::RegistrySettings> read_registry_settings(const Config& config) {
+  runtime::RegistrySettings settings{config.insecure_registries, config.mirrors, {}, {}};
+  TRY(add_registries_file(config.config_dir + "/registries.yaml", settings));
+  return settings;
+}
+
 RegistrySource::RegistrySource(const Config& config)
-    : path_(config.path), last_(std::make_shared<Guarded<runtime::RegistrySettings>>(settings_of(config))) {}
+    : path_(config.path), last_(std::make_shared<Guarded<runtime::RegistrySettings>>()) {
+  auto settings = read_registry_settings(config);
+  if (!settings) log_warning("main", "registries.yaml is not used", {{"why", settings.error().text()}});
+  last_->with([&](auto& last) {
+    last = settings ? *std::move(settings) : runtime::RegistrySettings{config.insecure_registries, config.mirrors, {}, {}};
+  });
+}
 
 runtime::RegistrySettings RegistrySource::operator()() const {
   if (!path_.empty()) {
-    auto now = read_config(path_);
-    if (now) last_->with([&](auto& last) { last = settings_of(*now); });
+    auto now = read_now(path_);
+    if (now) last_->with([&](auto& last) { last = *std::move(now); });
     else log_warning("main", "the settings of registries stay as they were", {{"why", now.error().text()}});
   }
   return last_->with([](const auto& last) { return last; });

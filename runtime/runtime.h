@@ -290,9 +290,29 @@ class Runtime {
   virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
 };
 
+struct RegistryTls {                     // texts in PEM; "": none
+  std::string authorities;               // accepted beside the machine's
+  std::string certificate, private_key;  // the client's
+};
+
+struct RegistryHost {
+  bool verify = true;  // the server's certificate
+  RegistryTls tls;
+  Credentials credentials;  // the machine's own, with registry = this host: images that they bring are for all. registry "": none
+};
+
+// For the names of repositories on mirrors. A pattern is a POSIX extended regular expression, which matches anywhere; in the
+// replacement $1 to $9 are its groups. Source: k3s, registries.yaml.
+struct RegistryRewrite {
+  std::string pattern, replacement;
+};
+
 struct RegistrySettings {
   std::vector<std::string> insecure;                        // host[:port] to use with http, or without verifying the certificate
   std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs to try first
+  std::map<std::string, RegistryHost> hosts;                // host[:port] of a registry or mirror, or "*" for those without
+  std::map<std::string, std::vector<RegistryRewrite>>
+      rewrites;  // registry or "*" → for its mirrors; the first that changes a name
 };
 
 struct Config {

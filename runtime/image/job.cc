@@ -33,6 +33,18 @@ runtime::Credentials credentials_of(const json::value& from) {
   return {text("registry"), text("username"), text("password"), text("identityToken"), text("source")};
 }
 
+json::object host_json(const runtime::RegistryHost& from) {
+  return {{"verify", from.verify},
+          {"authorities", from.tls.authorities},
+          {"certificate", from.tls.certificate},
+          {"privateKey", from.tls.private_key}};
+}
+
+runtime::RegistryHost host_of(const json::value& from) {
+  auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
+  return {get_bool(from, "verify", true), {text("authorities"), text("certificate"), text("privateKey")}, {}};
+}
+
 Result<std::vector<Digest>> digests_of(const json::value& from, std::string_view key) {
   std::vector<Digest> out;
   for (const std::string& text : get_strings(from, key)) {
@@ -68,6 +80,9 @@ json::object Job::to_json() const {
   for (const runtime::Credentials& each : credentials) who.push_back(credentials_json(each));
   json::object& where = out["mirrors"].emplace_object();
   for (const auto& [registry, urls] : mirrors) where[registry] = array_of(urls);
+  json::object& how = out["hosts"].emplace_object();
+  for (const auto& [host, settings] : hosts) how[host] = host_json(settings);
+  out["mirrorRepository"] = mirror_repository;
   return out;
 }
 
@@ -95,6 +110,9 @@ Result<Job> Job::from_json(const json::value& from) {
       for (const json::value& url : *all)
         if (url.is_string()) list.emplace_back(url.get_string());
   }
+  const json::object& how = get_object(from, "hosts");
+  for (const auto& [host, settings] : how) job.hosts[std::string(host)] = host_of(settings);
+  job.mirror_repository = text("mirrorRepository");
   return job;
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/image/job.h"
 #include "runtime/image/pulled_record.h"
 #include "runtime/image/reference.h"
+#include "runtime/image/rewrite.h"
 #include "runtime/image/snapshot_dir.h"
 #include "runtime/image/users.h"
 #include "runtime/image/worker.h"
@@ -460,7 +461,8 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
     runtime::Image added = TRY(add(image, [&](PulledRecord& record, const std::string& repository) {
       if (job.kind == JobKind::import) return note_import(record, repository);
       std::optional<PulledWith> with;
-      if (used) with = pulled_with(job.credentials[*used]);
+      const size_t of_pod = job.credentials.size() - job.machine_credentials;  // the machine's own are everybody's
+      if (used && *used < of_pod) with = pulled_with(job.credentials[*used]);
       note_pull(record, repository, with ? &*with : nullptr);
     }));
     images.push_back(std::move(added));
@@ -481,6 +483,13 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
   if (options_.registries) registries = options_.registries();
   job.insecure_registries = std::move(registries.insecure);
   job.mirrors = std::move(registries.mirrors);
+  for (auto& [host, settings] : registries.hosts) {
+    if (settings.credentials.registry.empty()) continue;
+    job.credentials.push_back(std::move(settings.credentials));
+    ++job.machine_credentials;
+  }
+  job.hosts = std::move(registries.hosts);
+  job.mirror_repository = rewrite_repository(reference.repository, rewrites_of(registries.rewrites, reference.registry));
   job.retry_delay = options_.retry_delay;
   std::vector<runtime::Image> images = TRY(run(std::move(job), nullptr, progress, stop));
   if (images.size() != 1) return Error(Code::internal, "pull " + reference.text() + ": coracle-image brought no image");

@@ -31,6 +31,7 @@ std::string cure_of(CURLcode code, std::string_view detail) {
 Error error_of(CURLcode code, const char* detail, const std::string& url) {
   Code kind = Code::unavailable;
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL) kind = Code::forbidden;
+  if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE) kind = Code::invalid;  // what registries.yaml names
   if (code == CURLE_URL_MALFORMAT) kind = Code::invalid;
   if (code == CURLE_OPERATION_TIMEDOUT) kind = Code::timeout;
   std::string what = detail && *detail ? detail : curl_easy_strerror(code);
@@ -74,6 +75,12 @@ bool has_proxy() {
   return false;
 }
 
+void set_text(CURL* easy, CURLoption option, const std::string& text) {  // "": not set
+  if (text.empty()) return;
+  curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+  curl_easy_setopt(easy, option, &blob);
+}
+
 bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
 
 class CurlExchange : public Http::Exchange {
@@ -86,7 +93,9 @@ class CurlExchange : public Http::Exchange {
     curl_slist_free_all(sent_);
   }
 
-  Result<void> begin(const Request& request, const std::string& authorization, bool may_be_local);
+  // `tls`: null: none.
+  Result<void> begin(const Request& request, const std::string& authorization, const runtime::RegistryTls* tls,
+                     bool may_be_local);
   int status() const override { return status_; }
   std::vector<std::string> headers(std::string_view name) const override {
     std::vector<std::string> values;
@@ -148,7 +157,8 @@ void CurlExchange::read_header(std::string_view line) {
   headers_.emplace(to_lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
 }
 
-Result<void> CurlExchange::begin(const Request& request, const std::string& authorization, bool may_be_local) {
+Result<void> CurlExchange::begin(const Request& request, const std::string& authorization, const runtime::RegistryTls* tls,
+                                 bool may_be_local) {
   may_be_local_ = may_be_local;
   is_local_ = is_local_host(host_of_origin(origin_of(url_)));
   auto refused = [&] { return Error(Code::forbidden, url_ + ": leads to this machine itself or to its link"); };
@@ -177,6 +187,11 @@ Result<void> CurlExchange::begin(const Request& request, const std::string& auth
   if (!request.verify) {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (tls) {
+    set_text(easy_, CURLOPT_CAINFO_BLOB, tls->authorities);  // the machine's stay valid: libcurl finds them in a directory
+    set_text(easy_, CURLOPT_SSLCERT_BLOB, tls->certificate);
+    set_text(easy_, CURLOPT_SSLKEY_BLOB, tls->private_key);
   }
   if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return Error(Code::internal, "cannot start a transfer");
   added_ = true;
@@ -262,7 +277,7 @@ Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
   bool may_be_local = request.may_be_local;
   for (int hops = 0; hops <= kRedirectsMax; ++hops) {
     auto exchange = std::make_unique<CurlExchange>(impl_->multi.get(), stop_, url);
-    TRY(exchange->begin(request, left_home ? "" : request.authorization, may_be_local));
+    TRY(exchange->begin(request, left_home ? "" : request.authorization, left_home ? nullptr : request.tls, may_be_local));
     if (hops == 0) may_be_local = exchange->is_local();
     std::string location = exchange->header("location");
     if (!is_redirect(exchange->status()) || location.empty() || !request.form.empty())

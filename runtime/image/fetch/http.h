@@ -13,6 +13,7 @@
 
 #include "runtime/base/result.h"
 #include "runtime/image/fetch/source.h"
+#include "runtime/runtime.h"
 
 namespace coracle::image {
 
@@ -21,12 +22,13 @@ constexpr size_t kHeadersMax = 64 << 10;  // bytes that are kept of a response's
 
 struct Request {
   std::string url;
-  std::vector<std::string> headers;  // "Accept: …"
-  std::string authorization;         // "Bearer …"; only sent to the first host
-  std::string form;                  // if not empty: POST this form
-  int64_t from = 0;                  // the first byte to request
-  bool verify = true;                // verify the server's certificate
-  bool may_be_local = true;          // the URL may be on this machine or its link: is_local_host
+  std::vector<std::string> headers;           // "Accept: …"
+  std::string authorization;                  // "Bearer …"; only sent to the first host
+  std::string form;                           // if not empty: POST this form
+  int64_t from = 0;                           // the first byte to request
+  bool verify = true;                         // verify the server's certificate
+  const runtime::RegistryTls* tls = nullptr;  // only for the first host; null: none. Must outlive the call of start()
+  bool may_be_local = true;                   // the URL may be on this machine or its link: is_local_host
 };
 
 // Scheme, host and port of a URL, normalised ("https://host:443"); "" if the scheme is not http or https.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kTokenMax = 1 << 20;
 constexpr size_t kErrorBodyMax = 16 << 10;
+constexpr const char* kDockerHub = "registry-1.docker.io";
 
 const std::vector<std::string> kManifestHeaders = {
     "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
@@ -92,8 +93,24 @@ std::string basic(const runtime::Credentials& who) { return "Basic " + base64_en
 
 }  // namespace
 
+const runtime::RegistryHost* settings_of_host(const RegistryHosts& hosts, const std::string& host) {
+  auto found = hosts.find(host);
+  if (found == hosts.end() && host == "docker.io") found = hosts.find(kDockerHub);
+  if (found == hosts.end()) found = hosts.find("*");
+  return found == hosts.end() ? nullptr : &found->second;
+}
+
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
-                                     const std::map<std::string, std::vector<std::string>>& mirrors) {
+                                     const std::map<std::string, std::vector<std::string>>& mirrors, const RegistryHosts& hosts) {
+  auto is_verified = [&](const std::string& host) {
+    const runtime::RegistryHost* settings = settings_of_host(hosts, host);
+    return !settings || settings->verify;
+  };
+  // Loopback needs no certificate, but what has an authority of its own is held to it.
+  auto has_authorities = [&](const std::string& host) {
+    const runtime::RegistryHost* settings = settings_of_host(hosts, host);
+    return settings && settings->verify && !settings->tls.authorities.empty();
+  };
   std::vector<Endpoint> out;
   auto own = mirrors.find(registry);
   if (own == mirrors.end()) own = mirrors.find("*");
@@ -103,12 +120,12 @@ std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vec
       while (url.ends_with('/')) url.pop_back();
       if (!url.ends_with("/v2")) url += "/v2";
       std::string host = host_of(url);
-      out.push_back({url, host, registry, !is_insecure(host, insecure), false});
+      out.push_back({url, host, registry, has_authorities(host) || (!is_insecure(host, insecure) && is_verified(host)), false});
     }
   }
-  std::string host = registry == "docker.io" ? "registry-1.docker.io" : registry;
-  bool unsafe = is_insecure(registry, insecure);
-  out.push_back({"https://" + host + "/v2", registry, "", !unsafe, false});
+  std::string host = registry == "docker.io" ? kDockerHub : registry;
+  bool unsafe = is_insecure(registry, insecure) && !has_authorities(registry);
+  out.push_back({"https://" + host + "/v2", registry, "", !unsafe && is_verified(registry), false});
   if (unsafe) out.push_back({"http://" + host + "/v2", registry, "", false, true});
   return out;
 }
@@ -133,19 +150,21 @@ Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Re
 }
 
 Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
-                                          const runtime::Credentials* who) {
+                                          const runtime::Credentials* who, const std::string& repository) {
   auto param = [&](const char* name) {
     auto found = challenge.params.find(name);
     return found == challenge.params.end() ? std::string() : found->second;
   };
   std::string realm = param("realm"), scope = param("scope");
-  if (scope.empty()) scope = "repository:" + reference_.repository + ":pull";
+  if (scope.empty()) scope = "repository:" + repository + ":pull";
   TRY(check_realm(realm, by, who != nullptr));
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
   // A token server on another host has its own certificate, which is verified.
   bool same_host = host_of_origin(origin_of(realm)) == host_of_origin(by.origin);
-  request.verify = same_host ? by.verified : !is_insecure(host_of(realm), insecure_);
+  const runtime::RegistryHost* settings = settings_of_host(hosts_, host_of(realm));
+  request.verify = same_host ? by.verified : !is_insecure(host_of(realm), insecure_) && (!settings || settings->verify);
+  request.tls = tls_of(host_of(realm));
   request.may_be_local = by.is_local;
   if (who && !who->identity_token.empty()) {
     request.url = realm;
@@ -168,9 +187,9 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
 }
 
 Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
-                                        const runtime::Credentials* who) {
+                                        const runtime::Credentials* who, const std::string& repository) {
   for (const Challenge& challenge : challenges)
-    if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who);
+    if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who, repository);
   for (const Challenge& challenge : challenges)
     if (challenge.scheme == "basic" && who) return basic(*who);
   return Error(Code::unauthorized, by.origin + " asks for a user name and a password");
@@ -178,12 +197,14 @@ Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, cons
 
 Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, const std::string& path,
                                           const std::vector<std::string>& headers, int64_t from) {
+  const std::string& repository = endpoint.ns.empty() ? reference_.repository : mirror_repository_;
   Request request;
-  request.url = endpoint.base + "/" + reference_.repository + "/" + path;
+  request.url = endpoint.base + "/" + repository + "/" + path;
   if (!endpoint.ns.empty()) request.url += "?ns=" + percent_encode(endpoint.ns);
   request.headers = headers;
   request.from = from;
   request.verify = endpoint.verify;
+  request.tls = tls_of(endpoint.host);
   request.authorization = authorization_.with([&](auto& known) { return known[endpoint.base]; });
   Exchange answer = TRY(http.start(request));
   auto is_good = [&] { return answer->status() == 200 || (from > 0 && answer->status() == 206); };
@@ -194,13 +215,13 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
     for (const std::string& header : answer->headers("www-authenticate"))
       for (Challenge& challenge : parse_challenges(header)) challenges.push_back(std::move(challenge));
     std::vector<std::optional<size_t>> candidates;
-    for (size_t place : matching_credentials(credentials_, endpoint.host, reference_.repository)) candidates.push_back(place);
+    for (size_t place : matching_credentials(credentials_, endpoint.host, repository)) candidates.push_back(place);
     if (candidates.empty()) candidates.push_back(std::nullopt);  // anonymous
     Error denied = refusal(*answer);
     for (std::optional<size_t> candidate : candidates) {
       const runtime::Credentials* who = candidate ? &credentials_[*candidate] : nullptr;
       answer.reset();
-      auto authorization = authorize(http, by, challenges, who);
+      auto authorization = authorize(http, by, challenges, who, repository);
       if (!authorization) {
         denied = authorization.take_error();
         continue;

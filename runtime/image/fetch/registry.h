@@ -36,15 +36,23 @@ struct Endpoint {
   bool twin = false;  // the same server as the previous entry, with http
 };
 
+using RegistryHosts = std::map<std::string, runtime::RegistryHost>;
+// The settings of a host[:port], otherwise those of "*"; null: none. docker.io is also known as registry-1.docker.io. Pure.
+const runtime::RegistryHost* settings_of_host(const RegistryHosts& hosts, const std::string& host);
+
 // The endpoints in the order of use. Pure.
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
-                                     const std::map<std::string, std::vector<std::string>>& mirrors);
+                                     const std::map<std::string, std::vector<std::string>>& mirrors,
+                                     const RegistryHosts& hosts = {});
 
 class Registry {  // thread-safe; each thread brings its own Http
  public:
   Registry(Reference reference, std::vector<Endpoint> endpoints, std::vector<runtime::Credentials> credentials,
-           const std::vector<std::string>& insecure, std::chrono::milliseconds retry_delay)
+           const std::vector<std::string>& insecure, std::chrono::milliseconds retry_delay, RegistryHosts hosts = {},
+           std::string mirror_repository = {})
       : reference_(std::move(reference)),
+        mirror_repository_(mirror_repository.empty() ? reference_.repository : std::move(mirror_repository)),
+        hosts_(std::move(hosts)),
         endpoints_(std::move(endpoints)),
         insecure_(insecure),
         credentials_(std::move(credentials)),
@@ -75,15 +83,22 @@ class Registry {  // thread-safe; each thread brings its own Http
   // Sends a request with authorisation if required. The status is 200, or 206 with `from`.
   Result<Exchange> open(Http& http, const Endpoint& endpoint, const std::string& path, const std::vector<std::string>& headers,
                         int64_t from);
+  // `repository`: its name at this endpoint.
   Result<std::string> authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
-                                const runtime::Credentials* who);
-  Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
-                                  const runtime::Credentials* who);
+                                const runtime::Credentials* who, const std::string& repository);
+  Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge, const runtime::Credentials* who,
+                                  const std::string& repository);
+  const runtime::RegistryTls* tls_of(const std::string& host) const {
+    const runtime::RegistryHost* settings = settings_of_host(hosts_, host);
+    return settings ? &settings->tls : nullptr;
+  }
   // Calls `f` for one endpoint after another until one succeeds; retries all after a delay for temporary errors.
   template <typename T>
   Result<T> at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f);
 
   const Reference reference_;
+  const std::string mirror_repository_;
+  const RegistryHosts hosts_;
   const std::vector<Endpoint> endpoints_;
   const std::vector<std::string> insecure_;  // as for plan_endpoints
   const std::vector<runtime::Credentials> credentials_;

@@ -136,5 +136,27 @@ TEST(Endpoints, are_tried_in_order) {
   EXPECT_EQ(bases("x.io", {}, {{"*", {"https://m/prefix"}}}), "https://m/prefix/v2 https://x.io/v2 ");
 }
 
+TEST(Endpoints, have_the_settings_of_their_hosts) {
+  RegistryHosts hosts;
+  hosts["m:1"].verify = false;
+  hosts["127.0.0.1:5000"].tls.authorities = "PEM";
+  hosts["registry-1.docker.io"].tls.certificate = "PEM";
+  auto bases = [&](const std::string& registry, const std::map<std::string, std::vector<std::string>>& mirrors) {
+    std::string out;
+    for (const auto& endpoint : plan_endpoints(registry, {}, mirrors, hosts))
+      out += endpoint.base + (endpoint.verify ? "" : "!") + " ";
+    return out;
+  };
+  EXPECT_EQ(bases("x.io", {{"x.io", {"https://m:1", "https://m:2"}}}), "https://m:1/v2! https://m:2/v2 https://x.io/v2 ");
+  EXPECT_EQ(bases("m:1", {}), "https://m:1/v2! ") << "without a verified certificate, but not without any";
+  EXPECT_EQ(bases("127.0.0.1:5000", {}), "https://127.0.0.1:5000/v2 ")
+      << "whose authority is known is held to it, on loopback too";
+  EXPECT_EQ(settings_of_host(hosts, "docker.io"), &hosts["registry-1.docker.io"]);
+  EXPECT_EQ(settings_of_host(hosts, "other"), nullptr);
+  hosts["*"].verify = false;
+  EXPECT_EQ(settings_of_host(hosts, "other"), &hosts["*"]);
+  EXPECT_EQ(bases("other", {}), "https://other/v2! ");
+}
+
 }  // namespace
 }  // namespace coracle::image

@@ -189,7 +189,8 @@ class Child {  // a program that is killed by the destructor
 
 class DebianRegistry {
  public:
-  DebianRegistry(const std::string& dir, const std::string& auth) : dir_(dir) {
+  // `auth`: lines of its configuration; `tls`: the field of its http section.
+  DebianRegistry(const std::string& dir, const std::string& auth, const std::string& tls = "") : dir_(dir) {
     // Nobody else gets a port that is bound. A program that sets SO_REUSEADDR, as Go's do, may listen on it nevertheless, because
     // this socket does not. Source: socket(7)
     uint16_t port;
@@ -198,7 +199,7 @@ class DebianRegistry {
     fs::create_directories(dir + "/data");
     write_text(dir + "/config.yml",
                "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage:\n  filesystem: {rootdirectory: " + dir +
-                   "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"}\n" + auth);
+                   "/data}\nhttp: {addr: \"127.0.0.1:" + std::to_string(port) + "\"" + tls + "}\n" + auth);
     child_ = std::make_unique<Child>(std::vector<std::string>{"docker-registry", "serve", dir + "/config.yml"}, dir + "/log");
     for (int i = 0; i < 1200; ++i) {
       int fd = connect_to(port);
@@ -704,6 +705,65 @@ TEST_F(Registries, mirrors_come_first_and_the_registry_last) {
   EXPECT_TRUE(fs::exists("/proc/self/fd/" + std::to_string(mount->get()) + "/mirrored"));
   EXPECT_EQ(mirrored->references[0], registry.host() + "/app:1") << "the name is the registry's";
   EXPECT_TRUE(pull(*store, registry.host() + "/only-here:1").ok());
+}
+
+TEST_F(Registries, a_mirror_may_have_other_names) {
+  DebianRegistry mirror(dir_.path() + "/m", "");
+  mirror.push({{{make_tar({{"mirrored"}})}}}, "hub/app:1");
+  Options options;
+  runtime::RegistrySettings settings;
+  settings.mirrors["registry.invalid"] = {"http://" + mirror.host()};
+  settings.rewrites["registry.invalid"] = {{"^team/(.*)", "hub/$1"}};
+  options.registries = [&] { return settings; };
+  auto store = open("s", options);
+  auto got = pull(*store, "registry.invalid/team/app:1");
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_EQ(got->references[0], "registry.invalid/team/app:1") << "the name is the registry's";
+}
+
+TEST_F(Registries, the_machine_s_credentials_bring_images_for_all) {
+  if (!have("htpasswd")) GTEST_SKIP() << "htpasswd (apache2-utils) is missing";
+  ASSERT_EQ(::system(("htpasswd -Bbn alice secret >" + dir_.path() + "/htpasswd").c_str()), 0);
+  DebianRegistry closed(dir_.path() + "/c", "auth: {htpasswd: {realm: here, path: " + dir_.path() + "/htpasswd}}\n");
+  closed.push(sample(1000), "app:1", "--dest-creds alice:secret");
+  const std::string name = closed.host() + "/app:1";
+  Options options;
+  runtime::RegistrySettings settings;
+  settings.hosts[closed.host()].credentials = {closed.host(), "alice", "secret", "", ""};
+  options.registries = [&] { return settings; };
+  auto store = open("s", options);
+  const runtime::Credentials bob{closed.host(), "bob", "wrong", "", "b/key/1"};
+  auto got = pull(*store, name, {bob});
+  ASSERT_TRUE(got.ok()) << "after those of the pod: " << got.error().text();
+  EXPECT_EQ(store->access(*store->find(got->id), name, {}), runtime::ImageAccess::proven);
+}
+
+TEST_F(Registries, is_held_to_its_own_authority) {
+  if (!have("openssl")) GTEST_SKIP() << "openssl is missing";
+  for (const char* who : {"own", "other"}) {
+    const std::string file = dir_.path() + "/" + who;
+    ASSERT_EQ(
+        ::system(("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout " + file + ".key -out " +
+                  file + ".pem -days 30 -subj /CN=" + who + " -addext subjectAltName=IP:127.0.0.1 2>/dev/null")
+                     .c_str()),
+        0);
+  }
+  DebianRegistry registry(dir_.path() + "/r", "",
+                          ", tls: {certificate: " + dir_.path() + "/own.pem, key: " + dir_.path() + "/own.key}");
+  registry.push(sample(1000), "app:1");
+  const std::string name = registry.host() + "/app:1";
+  Options options;
+  runtime::RegistrySettings settings;
+  options.registries = [&] { return settings; };
+  auto store = open("s", options);
+  settings.hosts[registry.host()].tls.authorities = read_text(dir_.path() + "/other.pem");
+  auto refused = pull(*store, name);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::forbidden) << refused.error().text();
+  EXPECT_NE(refused.error().text().find(registry.host()), std::string::npos) << refused.error().text();
+  settings.hosts[registry.host()].tls.authorities = read_text(dir_.path() + "/own.pem");
+  auto got = pull(*store, name);
+  EXPECT_TRUE(got.ok()) << got.error().text();
 }
 
 TEST_F(Registries, a_pull_can_be_stopped) {

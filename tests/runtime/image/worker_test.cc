@@ -34,11 +34,13 @@ TEST(Job, survives_the_wire) {
   job.credentials = {{"r.example", "me", "p\"w", "t", "ns/key/u1"}};
   job.insecure_registries = {"x:5000"};
   job.mirrors = {{"docker.io", {"https://m"}}};
+  job.hosts = {{"m:1", {false, {"ca", "cert", "key"}, {}}}, {"*", {}}};
+  job.mirror_repository = "hub/b";
   job.retry_delay = std::chrono::milliseconds(7);
   json::object sent = job.to_json();
   EXPECT_EQ(MUST(Job::from_json(sent)).to_json(), sent);
   for (const char* key : {"store", "staging", "architecture", "variant", "name", "kind", "images", "insecureRegistries",
-                          "mirrors", "credentials", "retryDelayMs"})
+                          "mirrors", "hosts", "mirrorRepository", "credentials", "retryDelayMs"})
     EXPECT_TRUE(sent.contains(key)) << key;
 
   JobEvents events;

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// See registries_file.h.
+#include "daemon/registries_file.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/text.h"
+#include "runtime/image/rewrite.h"
+#include "runtime/sys/file.h"
+#include "store/object/yaml.h"
+
+namespace coracle {
+namespace {
+
+constexpr size_t kRegistriesFileMax = 1 << 20, kPemMax = 1 << 20;  // bytes
+
+using FieldPath = std::vector<std::string>;
+
+// The line that has the last of the keys, found one after another from the top, or that of the last one that is found; 0: none.
+// YAML's parser keeps no lines.
+size_t line_of(std::string_view yaml, const FieldPath& path) {
+  const std::vector<std::string_view> lines = split(yaml, '\n');
+  auto has = [](std::string_view line, const std::string& key) {  // as a field
+    const size_t at = line.find(key);
+    if (at == line.npos) return false;
+    std::string_view rest = trim(line.substr(at + key.size()));
+    if (rest.starts_with('"') || rest.starts_with('\'')) rest = trim(rest.substr(1));
+    return rest.starts_with(':');
+  };
+  size_t found = 0;  // counted from 1
+  for (size_t i = 0; i < path.size(); ++i) {
+    const bool is_below_its_like = i > 0 && path[i] == path[i - 1];  // auth.auth
+    size_t line = found == 0 ? 0 : found - (is_below_its_like ? 0 : 1);
+    while (line < lines.size() && !has(lines[line], path[i])) ++line;
+    if (line == lines.size()) break;
+    found = line + 1;
+  }
+  return found;
+}
+
+class RegistriesReader {
+ public:
+  RegistriesReader(std::string_view yaml, const ReadPem& read_pem) : yaml_(yaml), read_pem_(read_pem) {}
+
+  Result<void> read(const json::value& document, runtime::RegistrySettings& into) {
+    return each_field({}, document, "mirrors and configs", [&](const FieldPath& path, const json::value& value) {
+      return each_field(path, value, "a map by registry", [&](const FieldPath& of, const json::value& item) -> Result<void> {
+        if (path.back() == "mirrors") return read_mirror(of, item, into);
+        if (path.back() == "configs") return read_host(of, item, into.hosts[of.back()]);
+        return unknown(path);
+      });
+    });
+  }
+
+ private:
+  Error wrong(const FieldPath& path, const std::string& what) const {
+    const size_t line = line_of(yaml_, path);
+    if (path.empty()) return Error(Code::invalid, what);
+    return Error(Code::invalid, (line ? "line " + std::to_string(line) + ": " : "") + join(path, ".") + ": " + what);
+  }
+  Error unknown(const FieldPath& path) const { return wrong(path, "unknown field"); }
+
+  // Calls `f` for each field of a map; null is an empty one.
+  template <typename F>
+  Result<void> each_field(const FieldPath& path, const json::value& value, std::string_view want, const F& f) {
+    if (value.is_null()) return {};
+    const json::object* map = value.if_object();
+    if (!map) return wrong(path, "must be " + std::string(want));
+    for (const auto& [name, item] : *map) {
+      FieldPath below = path;
+      below.emplace_back(name);
+      TRY(f(below, item));
+    }
+    return {};
+  }
+
+  Result<std::string> text(const FieldPath& path, const json::value& value) const {
+    if (value.is_null()) return std::string();
+    if (!value.is_string()) return wrong(path, "must be text, is " + to_text(value) + "; put quotes around it");
+    return std::string(value.get_string());
+  }
+
+  Result<void> read_mirror(const FieldPath& path, const json::value& value, runtime::RegistrySettings& into) {
+    std::vector<std::string>& endpoints = into.mirrors[path.back()];
+    std::vector<runtime::RegistryRewrite>& rewrites = into.rewrites[path.back()];
+    endpoints.clear();
+    return each_field(path, value, "endpoint and rewrite", [&](const FieldPath& field, const json::value& item) -> Result<void> {
+      if (field.back() == "endpoint") return read_endpoints(field, item, endpoints);
+      if (field.back() != "rewrite") return unknown(field);
+      return each_field(field, item, "a map of patterns",
+                        [&](const FieldPath& at, const json::value& replacement) -> Result<void> {
+                          std::string by = TRY(text(at, replacement));
+                          runtime::RegistryRewrite rewrite{at.back(), std::move(by)};
+                          if (auto good = image::check_rewrite(rewrite); !good)
+                            return wrong(field, quoted(at.back()) + ": " + good.error().text());
+                          rewrites.push_back(std::move(rewrite));
+                          return {};
+                        });
+    });
+  }
+
+  Result<void> read_endpoints(const FieldPath& path, const json::value& value, std::vector<std::string>& into) const {
+    const json::array* list = value.if_array();
+    if (!list) return wrong(path, "must be a list of URLs");
+    for (const json::value& item : *list) {
+      std::string url = TRY(text(path, item));
+      const size_t scheme = url.find("://");
+      const std::string_view host = std::string_view(url).substr(scheme == url.npos ? 0 : scheme + 3);
+      const bool is_known = scheme == url.npos || url.starts_with("https://") || url.starts_with("http://");
+      if (!is_known || host.empty() || host.starts_with('/') || url.find_first_of(" \t?#") != url.npos)
+        return wrong(path, quoted(url) + " is no URL like https://host:port");
+      into.push_back(std::move(url));
+    }
+    return {};
+  }
+
+  Result<void> read_host(const FieldPath& path, const json::value& value, runtime::RegistryHost& into) {
+    return each_field(path, value, "auth and tls", [&](const FieldPath& field, const json::value& item) -> Result<void> {
+      if (field.back() == "auth") {
+        if (path.back() == "*") return wrong(field, "credentials belong to a host, not to all");
+        if (!item.is_null()) into.credentials.registry = path.back();
+        return each_field(field, item, "username and password", [&](const FieldPath& at, const json::value& one) {
+          return read_credential(at, one, into.credentials);
+        });
+      }
+      if (field.back() == "tls")
+        return each_field(field, item, "ca_file, cert_file, key_file and insecure_skip_verify",
+                          [&](const FieldPath& at, const json::value& one) { return read_tls(at, one, into); });
+      return unknown(field);
+    });
+  }
+
+  Result<void> read_credential(const FieldPath& path, const json::value& value, runtime::Credentials& into) const {
+    std::string given = TRY(text(path, value));
+    const std::string& name = path.back();
+    if (name == "username") into.username = std::move(given);
+    else if (name == "password") into.password = std::move(given);
+    else if (name == "identity_token") into.identity_token = std::move(given);
+    else if (name == "auth") return read_encoded(path, given, into);
+    else return unknown(path);
+    return {};
+  }
+
+  // The base64 of "user:password".
+  Result<void> read_encoded(const FieldPath& path, const std::string& given, runtime::Credentials& into) const {
+    auto plain = base64_decode(trim(given));
+    const size_t colon = plain ? plain->find(':') : std::string::npos;
+    if (colon == std::string::npos) return wrong(path, "is not the base64 of user:password");
+    into.username = plain->substr(0, colon);
+    into.password = plain->substr(colon + 1);
+    return {};
+  }
+
+  Result<void> read_tls(const FieldPath& path, const json::value& value, runtime::RegistryHost& into) const {
+    const std::string& name = path.back();
+    if (name == "insecure_skip_verify") {
+      if (!value.is_bool()) return wrong(path, "must be true or false");
+      into.verify = !value.get_bool();
+      return {};
+    }
+    std::string* to = name == "ca_file"     ? &into.tls.authorities
+                      : name == "cert_file" ? &into.tls.certificate
+                      : name == "key_file"  ? &into.tls.private_key
+                                            : nullptr;
+    if (!to) return unknown(path);
+    std::string file = TRY(text(path, value));
+    if (file.empty()) return {};
+    auto pem = read_pem_(file);
+    if (!pem) return wrong(path, pem.error().text());
+    if (pem->find("-----BEGIN ") == pem->npos) return wrong(path, file + " has nothing in PEM");
+    *to = *std::move(pem);
+    return {};
+  }
+
+  const std::string_view yaml_;
+  const ReadPem& read_pem_;
+};
+
+}  // namespace
+
+Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings) {
+  std::vector<json::value> documents = TRY(parse_yaml(yaml));
+  if (documents.empty()) return {};
+  if (documents.size() > 1) return Error(Code::invalid, "more than one document");
+  runtime::RegistrySettings read = settings;
+  TRY(RegistriesReader(yaml, read_pem).read(documents.front(), read));
+  settings = std::move(read);
+  return {};
+}
+
+Result<void> add_registries_file(const std::string& path, runtime::RegistrySettings& settings) {
+  auto yaml = sys::read_file(path, kRegistriesFileMax);
+  if (!yaml && yaml.error().code() == Code::not_found) return {};
+  if (!yaml) return yaml.take_error();
+  const ReadPem read_pem = [](const std::string& file) -> Result<std::string> {
+    if (!file.starts_with('/')) return Error(Code::invalid, quoted(file) + " is no absolute path");
+    return sys::read_file(file, kPemMax);
+  };
+  return add_registries(*yaml, read_pem, settings).wrap(path);
+}
+
+}  // namespace coracle

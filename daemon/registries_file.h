@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// registries.yaml: mirrors, names on mirrors, credentials and certificates of image registries, as k3s reads them. It stands
+// beside the kubeconfig, in configDir, and is for root only, because it has passwords. Source: k3s, "Private Registry
+// Configuration".
+//
+//   mirrors:
+//     docker.io:                                   # or "*", for all that have none of their own
+//       endpoint: ["https://mirror.example:5000"]  # tried in this order, then the registry itself
+//       rewrite: {"^library/(.*)": "hub/$1"}       # names of repositories on mirrors
+//   configs:
+//     "mirror.example:5000":                       # of a mirror or a registry; or "*"
+//       auth: {username: u, password: p}           # or auth: the base64 of both, or identity_token:
+//       tls: {ca_file: /f, cert_file: /f, key_file: /f, insecure_skip_verify: false}
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+#include "runtime/runtime.h"
+
+namespace coracle {
+
+using ReadPem = std::function<Result<std::string>(const std::string& path)>;
+
+// Adds what the text says to `settings`; the text's mirrors of a registry replace those that it has. Errors: invalid, with the
+// line and the field ("line 4: mirrors.docker.io.endpoint: …"); then `settings` is unchanged. `read_pem` reads the files that it
+// names.
+Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings);
+// The same for the file, if there is one. Blocks on the disk. Errors: those, after the path.
+Result<void> add_registries_file(const std::string& path, runtime::RegistrySettings& settings);
+
+}  // namespace coracle
