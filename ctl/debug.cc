@@ -153,7 +153,7 @@ class Debugging {
   }
 
   Result<int> attach(const std::string& ns, const std::string& name, const std::string& container) {
-    bool ended = false, has_tty = false;
+    bool ended = false, has_tty = false, is_ephemeral = false;
     std::string told;
     auto look = [&](const json::value* pod) -> Result<bool> {
       if (!pod) return Error(Code::not_found, "pods " + coracle::quoted(name) + " not found");
@@ -161,6 +161,9 @@ class Debugging {
       if (!state) return false;
       ended = state.has_terminated();
       has_tty = container_of_pod(*pod, container).tty();
+      is_ephemeral = false;
+      for (view::EphemeralContainer one : view::Pod(*pod).spec().ephemeral_containers())
+        if (one.name() == container) is_ephemeral = true;
       std::string message(state.waiting().message());
       if (!options_.quiet && !message.empty() && message != told)
         tell("Warning: container " + container + ": " + (told = message) + "\n");
@@ -172,11 +175,9 @@ class Debugging {
     if (options_.tty && !tty && !options_.quiet)
       tell("Unable to use a TTY - input is not a terminal or the right kind of file\n");
     StreamRequest request{ns, name, container, {}, options_.use_stdin, tty};
-    if (!options_.quiet)
-      tell(
-          "All commands and output from this session will be recorded in container logs, including credentials and sensitive "
-          "information passed through the command prompt.\nIf you don't see a command prompt, try pressing enter.\n");
+    if (!options_.quiet) tell(kSessionBegins);
     auto streamed = join(request);
+    if (streamed && tty && options_.use_stdin && !options_.quiet) out(session_ended(ns, name, container, is_ephemeral));
     if (streamed) return streamed;
     tell("warning: couldn't attach to pod/" + name + ", falling back to streaming logs: " + streamed.error().text() + "\n");
     return show_log(ns, name, container);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec and attach: connect this terminal to a process in a container. stream.h implements the protocol.
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "ctl/command.h"
 #include "ctl/pods.h"
@@ -19,11 +23,19 @@ struct ExecFlags {
   bool use_stdin = false, tty = false, quiet = false;
 };
 
-// Takes "POD", "KIND/NAME" or, to attach to, "KIND NAME" from the front.
-std::vector<std::string> take_pod(std::vector<std::string>& args, bool attach) {
-  bool two_words = attach && args.size() > 1 && args[0].find('/') == std::string::npos && schema::catalog().by_name(args[0]);
-  std::vector<std::string> named(args.begin(), args.begin() + (two_words ? 2 : 1));
-  args.erase(args.begin(), args.begin() + (two_words ? 2 : 1));
+// Takes "POD", "KIND/NAME" or, to attach to, "KIND NAME" from the front. Errors: bad_request.
+Result<std::vector<std::string>> take_pod(std::vector<std::string>& args, bool attach) {
+  if (attach && args.empty()) return Error(Code::bad_request, "at least 1 argument is required for attach");
+  if (attach && args.size() > 2)
+    return Error(Code::bad_request, "expected POD, TYPE/NAME, or TYPE NAME, (at most 2 arguments) saw " +
+                                        std::to_string(args.size()) + ": [" + join(args, " ") + "]");
+  if (attach && args.size() == 2) {
+    TRY(parse_named(args));  // it says whether there is such a kind
+    return std::exchange(args, {});
+  }
+  if (args.empty()) return Error(Code::bad_request, "pod, type/name or --filename must be specified");
+  std::vector<std::string> named = {args.front()};
+  args.erase(args.begin());
   return named;
 }
 
@@ -32,23 +44,41 @@ Result<void> name_from_file(ExecFlags& flags) {
   if (flags.files.empty()) return {};
   std::vector<Document> documents = TRY(read_documents(flags.files, false));
   if (documents.size() != 1)
-    return Error(Code::bad_request, "expected one object in the file, there are " + std::to_string(documents.size()));
+    return Error(Code::bad_request,
+                 documents.empty() ? "there is no object in the file" : "cannot exec into multiple objects at a time");
   const Document& one = documents.front();
   flags.args.insert(flags.args.begin(),
                     std::string(one.kind->kind.qualified_resource()) + "/" + std::string(metadata_of(one.object).name()));
   return {};
 }
 
+bool is_ephemeral(const json::value& pod, const std::string& container) {
+  auto all = view::Pod(pod).spec().ephemeral_containers();
+  return std::any_of(all.begin(), all.end(), [&](view::EphemeralContainer one) { return one.name() == container; });
+}
+
+// A process at a terminal can only be joined at one, and another one at none.
+void settle_tty(view::Container container, ExecFlags& flags) {
+  if (flags.tty && !container.tty() && !flags.quiet)
+    tell("error: Unable to use a TTY - container " + std::string(container.name()) + " did not allocate one\n");
+  flags.tty = container.tty();
+}
+
+// As kubectl: without -i, or without a terminal here, the process gets none.
+void use_tty_if_there_is_one(ExecFlags& flags) {
+  if (!flags.use_stdin) flags.tty = false;
+  if (!flags.tty || ::isatty(STDIN_FILENO)) return;
+  flags.tty = false;
+  if (!flags.quiet) tell("Unable to use a TTY - input is not a terminal or the right kind of file\n");
+}
+
 Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   auto patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
-  if (patience.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
+  if (patience.count() <= 0)
+    return Error(Code::bad_request, std::string("--pod-running-timeout must be higher than zero\nSee 'coraclectl ") +
+                                        (attach ? "attach" : "exec") + " -h' for help and examples");
   TRY(name_from_file(flags));
-  if (flags.args.empty())
-    return Error(Code::bad_request, attach ? "pod, type/name or --filename must be specified"
-                                           : "pod or type/name must be specified: exec POD -- COMMAND");
-  std::vector<std::string> named = take_pod(flags.args, attach);
-  if (attach && !flags.args.empty())
-    return Error(Code::bad_request, "expected one pod to attach to, got " + coracle::quoted(flags.args.front()) + " too");
+  std::vector<std::string> named = TRY(take_pod(flags.args, attach));
   if (!attach && !flags.args.empty() && commands.rest().empty())
     return Error(
         Code::bad_request,
@@ -66,28 +96,24 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   if (is_terminal_phase(phase))
     return Error(Code::bad_request, std::string("cannot ") + (attach ? "attach" : "exec into") +
                                         " a container in a completed pod; current phase is " + std::string(phase));
-  view::Container container = TRY(choose_container(pod, flags.container, flags.quiet));
+  auto chosen = choose_container(pod, flags.container, flags.quiet);
+  if (!chosen && attach) return chosen.take_error().wrap("cannot attach to the container");
+  view::Container container = TRY(std::move(chosen));
   std::string name(container.name());
-  if (flags.tty && !::isatty(STDIN_FILENO)) {
-    if (flags.use_stdin) std::fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", stderr);
-    else flags.tty = false;
-  }
-  if (attach && flags.tty && !container.tty()) {
-    std::fprintf(stderr, "Unable to use a TTY - container %s did not allocate one\n", name.c_str());
-    flags.tty = false;
-  }
+  if (attach) settle_tty(container, flags);
+  use_tty_if_there_is_one(flags);
   if (attach && flags.use_stdin && !container.stdin())
     std::fprintf(stderr, "Warning: container %s was made without stdin: what is typed reaches nobody\n", name.c_str());
   StreamRequest request{
       session->ns(), std::string(metadata_of(pod).name()), name, attach ? std::vector<std::string>() : command, flags.use_stdin,
       flags.tty};
+  if (attach && !flags.quiet) tell(kSessionBegins);
   auto socket = TRY(open_stream(*session, request));
-  if (attach && flags.tty && flags.use_stdin && !flags.quiet)
-    std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
   StreamHandles handles;
   if (attach && flags.tty && flags.use_stdin) handles.detach_keys = TRY(parse_detach_keys(flags.detach_keys));
   int code = TRY(run_stream(*socket, request, handles));
   if (code != 0 && !attach) std::fprintf(stderr, "command terminated with exit code %d\n", code);
+  if (attach && flags.tty && !flags.quiet) out(session_ended(request.ns, request.pod, name, is_ephemeral(pod, name)));
   return code;
 }
 

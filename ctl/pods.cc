@@ -159,6 +159,14 @@ Result<view::Container> choose_log_container(const json::value& pod, const std::
   return first_container(pod, quiet);
 }
 
+std::string session_ended(const std::string& ns, const std::string& pod, const std::string& container, bool is_ephemeral) {
+  std::string line = "'coraclectl attach " + pod + " -c " + container + " -n " + ns + " -i -t'";
+  if (is_ephemeral)
+    return "Session ended, the ephemeral container will not be restarted but may be reattached using " + line +
+           " if it is still running\n";
+  return "Session ended, resume using " + line + " command\n";
+}
+
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container) {
   view::PodStatus pod_status = view::Pod(pod).status();
   if (pod_status.phase() == "Succeeded") return std::optional<int>(0);

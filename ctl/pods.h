@@ -32,6 +32,11 @@ Result<view::Container> choose_log_container(const json::value& pod, const std::
 view::Container container_of_pod(const json::value& pod, std::string_view name);
 // The state in the container's status; absent if that has none yet.
 view::ContainerState container_state_of(const json::value& pod, std::string_view name);
+// What is said before somebody joins a container's process, and after he left it at a terminal. Source: kubectl pkg/cmd/attach.
+constexpr const char* kSessionBegins =
+    "All commands and output from this session will be recorded in container logs, including credentials and sensitive "
+    "information passed through the command prompt.\nIf you don't see a command prompt, try pressing enter.\n";
+std::string session_ended(const std::string& ns, const std::string& pod, const std::string& container, bool is_ephemeral);
 // The exit code of a finished pod: 0 if it succeeded, else the container's. Returns nothing if the pod still runs. Pure. Errors:
 // internal if the pod failed and the container's status has no exit code.
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);

@@ -59,8 +59,8 @@ class Attached {
  private:
   Result<int> speak() {
     auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
-    if (!flags_.quiet && flags_.pod.tty) std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
     bool runs = TRY(wait_started(timeout));
+    if (!flags_.quiet && flags_.pod.use_stdin && runs) tell(kSessionBegins);
     if (flags_.pod.use_stdin && runs) return attach();
     TRY(follow_log());
     return exit_code();
@@ -115,13 +115,16 @@ class Attached {
     };
     auto socket = open_stream(session_, request);
     auto talked = socket ? run_stream(**socket, request, ends) : Result<int>(socket.take_error());
+    bool says_how_to_resume = talked && request.tty && !flags_.quiet;
     if (flags_.pod.restart == "Always") {  // it restarts and never ends
       if (!socket) out(missed(before.size(), 0));
       else TRY(std::move(talked));
+      if (says_how_to_resume) out(session_ended(ns_, name_, container_, false));
       return 0;
     }
     auto code = exit_code();  // the status has the exit code even if attaching failed
     out(talked ? missed(before.size(), heard) : missed(before.size() + heard, 0));
+    if (says_how_to_resume) out(session_ended(ns_, name_, container_, false));
     return code;
   }
 

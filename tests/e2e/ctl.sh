@@ -113,11 +113,11 @@ metadata: {name: cat}
 spec: {terminationGracePeriodSeconds: 0, restartPolicy: Never, containers: [{name: main, image: "$image", command: [cat], stdin: true, stdinOnce: true}]}
 Y
 c apply -f "$T/cat.yaml" >/dev/null; c wait --for=condition=Ready pod/cat --timeout=20s >/dev/null
-expect "attach speaks with the container's own process" "to and fro" eval "echo 'to and fro' | c attach -i cat"
+expect "attach speaks with the container's own process" "to and fro" eval "echo 'to and fro' | c attach -iq cat"
 sed -e 's/name: cat/name: asked/' -e 's/\[cat\]/[sh, -c, "while read x; do echo got $x; sleep 0.05; echo all; done"]/' -e 's/, stdinOnce: true//' "$T/cat.yaml" >"$T/asked.yaml"
 c apply -f "$T/asked.yaml" >/dev/null; c wait --for=condition=Ready pod/asked --timeout=20s >/dev/null
 # It waits until the process is silent, which on a busy machine may be before the answer.
-soon expect "attach hears the answer to what it said last" $'got it\nall' eval "echo it | c attach -i asked"
+soon expect "attach hears the answer to what it said last" $'got it\nall' eval "echo it | c attach -iq asked"
 
 # ---- cp ----
 mkdir -p "$T/tree/sub"; echo hello >"$T/tree/a"; ln -s a "$T/tree/link"; head -c 2000000 /dev/urandom >"$T/tree/sub/big"
