@@ -21,6 +21,8 @@
 //                                           write (the file CARD tells slow_card.cc); RUN names the objects
 //   driver request-costs KUBECONFIG TOKEN COUNTS DAEMON_PID FILE COUNT   allocations (COUNTS is of allocations.cc) and system
 //                                           calls (strace writes FILE) of the daemon for one request of each sort
+//   driver growth KUBECONFIG DAEMON_PID COUNT SERVICES OBJECTS   the cost of changes among 100 objects of a kind, and among so
+//                                           many Services and ConfigMaps
 //   driver kernel-kib                       memory of the kernel itself
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver quiet SECONDS DAEMON_PID PAUSE_PID…   the same without memory, where nothing at all is to be written
@@ -1044,14 +1046,40 @@ int request_costs(const char* kubeconfig, const char* token, const char* counts,
     }
   }) / count);
   int turn = 0;
+  auto with_turn = [&](json::value body) {
+    make(body, "data.turn") = std::to_string(turn++);
+    return body;
+  };
+  auto patch = [&](PatchType type, const json::value& body) {
+    UpdateOptions options{.subresource = "", .field_manager = "bench", .force = type == PatchType::apply};
+    (void)need(client->patch(kConfigMap, {"default", "cost-0"}, type, body, options), "patch");
+  };
+  auto print_changes = [&](const char* what, const std::function<void()>& change) {
+    print(what, counter.of([&] {
+      for (int i = 0; i < count; ++i) change();
+    }) / count);
+  };
+  const json::value map = object_named("ConfigMap", "cost-0", "default");
+  json::value whole = map;
+  make(whole, "data.text") = std::string(1000, 'x');
+  print_changes("update of 1 KB", [&] { (void)need(client->update(kConfigMap, with_turn(whole)), "update"); });
+  print_changes("strategic patch of 1 KB", [&] { patch(PatchType::strategic, with_turn(json::object())); });
+  print_changes("JSON patch of 1 KB", [&] {
+    patch(PatchType::json, json::array{json::object{{"op", "add"}, {"path", "/data/turn"}, {"value", std::to_string(turn++)}}});
+  });
+  print_changes("server-side apply of 1 KB", [&] { patch(PatchType::apply, with_turn(map)); });
+  const Key gated{"default", "gated-0"};
+  print_changes("patch of a pod's status, 4 KB", [&] {
+    json::object status{{"message", std::to_string(turn++)}};
+    (void)need(
+        client->patch(kPod, gated, PatchType::strategic, json::object{{"status", std::move(status)}}, {.subresource = "status"}),
+        "patch a status");
+  });
   auto change = [&] {
-    for (int i = 0; i < count; ++i)
-      (void)need(client->patch(kConfigMap, {"default", "cost-0"}, PatchType::merge,
-                               json::object{{"data", json::object{{"turn", std::to_string(turn++)}}}}),
-                 "patch");
+    for (int i = 0; i < count; ++i) patch(PatchType::merge, with_turn(json::object()));
   };
   const Costs unwatched = counter.of(change) / count;
-  print("patch of 1 KB", unwatched);
+  print("merge patch of 1 KB", unwatched);
   std::vector<std::unique_ptr<Counted>> sinks;
   std::vector<std::unique_ptr<Watch>> watches;
   const Revision now = need(client->get(kConfigMap, {"default", "cost-0"}), "get")->revision();
@@ -1069,6 +1097,97 @@ int request_costs(const char* kubeconfig, const char* token, const char* counts,
   }) / count;
   print("an event for each of 8 watches", (watched - unwatched) / kWatches);
   watches.clear();
+  return 0;
+}
+
+// ---- what a change costs among many objects ----
+
+constexpr int kFewObjects = 100,
+              kChangePaceMs = 60;  // slower than the service rules are applied, so that each change is paid for
+constexpr double kGrowthMax = 1.2;
+
+double cpu_ms(const std::string& pid) {  // of all threads, also ended ones
+  clockid_t clock;
+  timespec spent;
+  if (::clock_getcpuclockid(parse_number<pid_t>(pid).value_or(0), &clock) != 0 || ::clock_gettime(clock, &spent) != 0)
+    die("the daemon's processor time cannot be read");
+  return double(spent.tv_sec) * 1e3 + double(spent.tv_nsec) / 1e6;
+}
+
+// Waits until the daemon has done what earlier changes left to do.
+void await_rest(const std::string& daemon) {
+  constexpr double kRestMs = 10, kTimeoutMs = 300'000;
+  double before = cpu_ms(daemon);
+  auto rests = [&] {
+    nap_ms(1000);
+    return cpu_ms(daemon) - std::exchange(before, cpu_ms(daemon)) < kRestMs;
+  };
+  if (!until(rests, kTimeoutMs)) die("the daemon does not come to rest");
+}
+
+struct ChangeCost {
+  Samples cpu, request;  // ms: of the daemon, with what follows in it; of the request alone
+};
+
+ChangeCost cost_of(const std::string& daemon, int count, const std::function<void()>& change) {
+  ChangeCost out;
+  await_rest(daemon);
+  for (int i = 0; i < count; ++i) {
+    double cpu = cpu_ms(daemon), begun = now_ms();
+    change();
+    out.request.ms.push_back(now_ms() - begun);
+    nap_ms(kChangePaceMs);
+    out.cpu.ms.push_back(cpu_ms(daemon) - cpu);
+  }
+  return out;
+}
+
+int growth(const char* kubeconfig, const std::string& daemon, int count, int services, int objects) {
+  auto client = connect(kubeconfig);
+  int maps_made = 0, services_made = 0, turn = 0;
+  auto create_map = [&] {
+    json::value body = object_named("ConfigMap", "map-" + std::to_string(maps_made++), "default");
+    make(body, "data") = json::object{{"text", std::string(1000, 'x')}};
+    (void)need(client->create(kConfigMap, body), "create a ConfigMap");
+  };
+  auto create_service = [&] {
+    std::string name = "service-" + std::to_string(services_made++);
+    json::value body = object_named("Service", name, "default");
+    make(body, "spec") = json::object{{"selector", json::object{{"app", name}, {"part-of", "bench"}}},
+                                      {"ports", json::array{json::object{{"port", 80}}}}};
+    (void)need(client->create(kService, body), "create a Service");
+  };
+  auto annotate = [&](const Kind& kind, const char* name) {
+    json::value body = json::object();
+    make(body, "metadata.annotations") = json::object{{"turn", std::to_string(turn++)}};
+    (void)need(client->patch(kind, {"default", name}, PatchType::merge, body), "patch");
+  };
+  json::value pod = gated_pod("gated", 1000);
+  make(pod, "metadata.labels") = json::object{{"app", "service-0"}, {"part-of", "bench"}};
+  (void)need(client->create(kPod, pod), "create a pod");
+  const std::pair<const char*, std::function<void()>> changes[] = {
+      {"create of a ConfigMap", create_map},
+      {"patch of a ConfigMap", [&] { annotate(kConfigMap, "map-0"); }},
+      {"create of a Service", create_service},
+      {"patch of a Service", [&] { annotate(kService, "service-0"); }},
+      {"patch of a pod", [&] { annotate(kPod, "gated"); }},
+  };
+  auto fill = [&](int maps_wanted, int services_wanted) {
+    while (maps_made < maps_wanted) create_map();
+    while (services_made < services_wanted) create_service();
+  };
+  std::vector<ChangeCost> few;
+  fill(kFewObjects, kFewObjects);
+  for (const auto& [what, change] : changes) few.push_back(cost_of(daemon, count, change));
+  fill(objects, services);
+  std::printf("bench: among %d ConfigMaps and %d Services, beside those among %d\n", maps_made, services_made, kFewObjects);
+  for (size_t i = 0; i < std::size(changes); ++i) {
+    ChangeCost many = cost_of(daemon, count, changes[i].second);
+    double cpu = many.cpu.at(.5), request = many.request.at(.5), ratio = cpu / few[i].cpu.at(.5);
+    std::printf("bench: %-24s request %.2f ms (%.2f), the daemon's CPU %.2f ms (%.2f)\n", changes[i].first, request,
+                few[i].request.at(.5), cpu, few[i].cpu.at(.5));
+    bar(ratio <= kGrowthMax, "%s: %.2f of its CPU among %d (bar %.1f)", changes[i].first, ratio, kFewObjects, kGrowthMax);
+  }
   return 0;
 }
 
@@ -1154,6 +1273,7 @@ int main(int argc, char** argv) {
   if (verb == "stalled" && argc == 5) return stalled(argv[2], argv[3], number(4));
   if (verb == "at-once" && argc == 7) return at_once(argv[2], argv[3], number(4), number(5), argv[6]);
   if (verb == "request-costs" && argc == 8) return request_costs(argv[2], argv[3], argv[4], argv[5], argv[6], number(7));
+  if (verb == "growth" && argc == 7) return growth(argv[2], argv[3], number(4), number(5), number(6));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
   if (verb == "quiet" && argc > 4) return quiet(number(2), argv[3], {argv + 4, argv + argc});

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a request costs the daemon, counted: allocations, their bytes and system calls for a GET, an item of a LIST, a create, a
-# patch, and an event for one watch. The GET is also made by a service account with a role of its own: its rights are looked up.
+# What a request costs the daemon, counted: allocations, their bytes and system calls for a GET, an item of a LIST, a create, an
+# update, patches of each type, and an event for one watch. The GET is also made by a service account with a role of its own: its
+# rights are looked up.
 . "$(dirname "$0")/lib.sh"
 command -v strace >/dev/null || skip_all "strace is missing"
 quick && count=100 || count=2000
