@@ -27,6 +27,14 @@ void add_served(const Object& slice, std::set<Ipv4>& to) {
 
 }  // namespace
 
+bool have_same_rules(const Object& before, const Object& after) {
+  const json::object &was = before.json().get_object(), &is = after.json().get_object();
+  return was.size() == is.size() && before.labels() == after.labels() && std::ranges::all_of(was, [&](const auto& member) {
+           const json::value* now = is.if_contains(member.key());
+           return now && (member.key() == "metadata" || *now == member.value());
+         });
+}
+
 bool ready(const view::Endpoint& endpoint) {
   view::EndpointConditions conditions = endpoint.conditions();
   return !conditions.has_ready() || conditions.ready();

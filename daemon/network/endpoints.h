@@ -16,6 +16,10 @@ namespace coracle::network {
 
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 
+// Whether two states of one Service or EndpointSlice have the same rules, because they differ in nothing but metadata beside the
+// labels. All rules are planned together, so a change that no rule depends on should not cause that.
+bool have_same_rules(const Object& before, const Object& after);
+
 bool ready(const view::Endpoint& endpoint);  // an absent condition means ready
 
 // Whether an address may be an endpoint or a load balancer. Loopback, link-local, multicast and "this network" may not: with

@@ -123,7 +123,10 @@ Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig conf
   std::unique_ptr<ServiceProxy> proxy(new ServiceProxy(std::move(state)));
   slices.add_index(kByServed, served_by);
   for (Informer* informer : {&services, &slices})
-    informer->on_change([self = proxy.get()](const Informer::Change&) { self->wake(); });
+    informer->on_change([self = proxy.get()](const Informer::Change& change) {
+      bool concerned = !change.before || !change.after || !have_same_rules(*change.before, *change.after);
+      if (concerned) self->wake();
+    });
   return proxy;
 }
 

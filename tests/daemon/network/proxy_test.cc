@@ -69,6 +69,28 @@ TEST(Endpoints, who_is_known_to_end_is_not_waited_for) {
   EXPECT_EQ(served, "10.244.0.4 10.244.0.5 10.244.0.9 ");
 }
 
+TEST(Endpoints, most_metadata_concerns_no_rule) {
+  auto changed = [](const ObjectPtr& object, std::string_view path, json::value value) {
+    json::value body = object->json();
+    make(body, path) = std::move(value);
+    return MUST(Object::make(object->kind(), body));
+  };
+  const ObjectPtr before = web(), endpoints = web_slice();
+  EXPECT_TRUE(have_same_rules(*before, *before));
+  EXPECT_TRUE(have_same_rules(*before, *changed(before, "metadata.annotations", {{"a", "b"}})));
+  EXPECT_TRUE(have_same_rules(*before, *changed(before, "metadata.resourceVersion", "7")));
+  EXPECT_TRUE(have_same_rules(*endpoints, *changed(endpoints, "metadata.generation", 2)));
+  for (const ObjectPtr& after :
+       {changed(before, "metadata.labels", {{"service.kubernetes.io/headless", ""}}),
+        changed(before, "spec.externalIPs", {"192.0.2.7"}), changed(before, "spec.clusterIP", "10.96.3.8"),
+        changed(before, "status.loadBalancer.ingress", json::array{json::object{{"ip", "192.0.2.8"}}})}) {
+    EXPECT_FALSE(have_same_rules(*before, *after)) << after->text();
+    EXPECT_FALSE(have_same_rules(*after, *before)) << after->text();
+  }
+  EXPECT_FALSE(have_same_rules(*endpoints, *changed(endpoints, "endpoints", json::array())));
+  EXPECT_FALSE(have_same_rules(*endpoints, *changed(endpoints, "metadata.labels", {{"kubernetes.io/service-name", "other"}})));
+}
+
 TEST(Proxy, node_port_udp_affinity_and_host_ports) {
   ObjectPtr dns = service("talk", R"({"type":"NodePort","clusterIP":"10.96.3.8","sessionAffinity":"ClientIP",
     "sessionAffinityConfig":{"clientIP":{"timeoutSeconds":600}},
