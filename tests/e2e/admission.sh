@@ -88,7 +88,7 @@ kind: PodDisruptionBudget
 metadata: {name: keep}
 spec: {minAvailable: 2, selector: {matchLabels: {app: steady}}}
 Y
-k rollout status deployment/steady --timeout=30s >/dev/null
+k rollout status deployment/steady --timeout=120s >/dev/null
 allowed() { [ "$(k get pdb keep -o 'jsonpath={.status.currentHealthy} {.status.disruptionsAllowed}')" = "$1" ]; }
 check "… and counted" until_true 20 allowed "2 0"
 victim=$(k get pods -l app=steady -o 'jsonpath={.items[0].metadata.name}')
@@ -102,7 +102,7 @@ evict > "$T/refused"
 expect "an eviction is refused" 429 tail -n 1 "$T/refused"
 expect_match "… in Kubernetes' words" "Cannot evict pod as it would violate the pod's disruption budget\." cat "$T/refused"
 expect_match "… with its cause" '"reason":"DisruptionBudget","message":"The disruption budget keep needs 2 healthy pods and has 2 currently"' cat "$T/refused"
-expect_match "drain is refused by it" "Cannot evict pod as it would violate the pod's disruption budget" k drain edge --pod-selector=app=steady --timeout=2s
+expect_match "drain is refused by it" "Cannot evict pod as it would violate the pod's disruption budget" k drain edge --pod-selector=app=steady --timeout=6s
 k uncordon edge >/dev/null
 check "the pod is still there" k get pod "$victim"
 k patch pdb keep --type=merge -p '{"spec":{"minAvailable":1}}' >/dev/null

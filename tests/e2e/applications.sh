@@ -149,7 +149,7 @@ spec:
   - name: web
     $(sed 's/, /\n    /' <<<"$image")
     command: [sh, -c, \"while :; do printf 'HTTP/1.1 200 OK\\\\n\\\\nfine\\\\n' | nc -l -p 8080 >/dev/null; done\"]
-    readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+    readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1, timeoutSeconds: 20}
     ports: [{containerPort: 8080, hostPort: 18081, hostIP: 127.0.0.1}]
   - name: open
     $(sed 's/, /\n    /' <<<"$image")

@@ -12,7 +12,7 @@ mkdir -p "$HOME" "$T/plugins"
 image=localhost/busybox:latest
 c create deployment web --image=$image -- sh -c 'echo hello; exec sleep 100000' >/dev/null
 c scale deployment/web --replicas=2 >/dev/null
-c rollout status deployment/web --timeout=60s >/dev/null
+c rollout status deployment/web --timeout=120s >/dev/null
 pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 
 # ---- proxy ----
@@ -89,11 +89,11 @@ expect "debug: … is reached by exec" "in" c exec "$pod" -c "$debugger" -- echo
 soon expect "debug: -i joins it" "typed" eval "echo typed | c debug $pod -q -i --image=$image --target=busybox -- head -n 1"
 expect "debug: the output of a container that has ended" "done" eval "c debug $pod -q --attach --image=$image -- echo done 2>/dev/null"
 c debug "$pod" --copy-to=copy --image=$image --same-node -q -- sleep 1000 >/dev/null
-check "debug: a copy" c wait --for=condition=Ready pod/copy --timeout=60s
+check "debug: a copy" c wait --for=condition=Ready pod/copy --timeout=120s
 expect "debug: … without the labels" "null true" eval "c get pod copy -o json | jq -r '\"\\(.metadata.labels) \\(.spec.shareProcessNamespace)\"'"
 expect "debug: a copy with another command" "copied" eval "c debug $pod --copy-to=other --container=busybox --attach -q -- echo copied 2>/dev/null"
 c debug copy --copy-to=copy2 --image=$image --replace -q -- sleep 1000 >/dev/null
-check "debug: --replace" c wait --for=delete pod/copy --timeout=60s
+check "debug: --replace" c wait --for=delete pod/copy --timeout=120s
 expect "debug: a node" "edge" eval "c debug node/edge -q --attach --image=$image -- cat /host/etc/hostname >'$T/node.out' 2>/dev/null; c get pods -l app.kubernetes.io/managed-by=kubectl-debug -o 'jsonpath={.items[0].spec.nodeName}'"
 expect "debug: … sees its file system" "$(cat /etc/hostname)" cat "$T/node.out"
 expect_fail "debug: another kind" '"apps/v1, Kind=Deployment" not supported by debug' c debug deployment/web --image=$image
@@ -175,7 +175,7 @@ expect_match "certificate -o" '"kind": "CertificateSigningRequest"' eval "
 expect "exec -f" "by file" eval "printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: $pod}\n' >'$T/named.yaml'; c exec -f '$T/named.yaml' -c busybox -- echo 'by file'"
 expect_fail "attach: a completed pod" 'cannot attach a container in a completed pod; current phase is Succeeded' eval "
   c run over --image=$image --restart=Never --command -- true >/dev/null
-  c wait --for='jsonpath={.status.phase}=Succeeded' pod/over --timeout=60s >/dev/null
+  c wait --for='jsonpath={.status.phase}=Succeeded' pod/over --timeout=120s >/dev/null
   c attach over"
 check "--match-server-version: the same" c --match-server-version get pods
 expect_fail "--profile" '--profile=cpu: only none' c --profile=cpu get pods

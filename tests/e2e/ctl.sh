@@ -8,7 +8,7 @@ start_machine
 
 image=localhost/busybox:latest
 c create deployment web --image=$image -- sleep 100000 >/dev/null
-c rollout status deployment/web --timeout=30s >/dev/null
+c rollout status deployment/web --timeout=120s >/dev/null
 pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 
 # ---- doctor: in the machine's namespace, with and without the daemon ----
@@ -78,11 +78,11 @@ expect "uncordon" "node/edge uncordoned" c uncordon edge
 c run lone --image=$image --command -- sleep 100000 >/dev/null
 until_true 20 eval '[ -n "$(c get pod lone -o "jsonpath={.spec.nodeName}")" ]'
 expect_fail "drain spares what nobody makes again" 'use --force to override\): default/lone' c drain edge
-expect_match "drain --force" '^node/edge drained' c drain edge --force --grace-period=0 --timeout=40s
+expect_match "drain --force" '^node/edge drained' c drain edge --force --grace-period=0 --timeout=120s
 expect "drain: the lone pod is gone" "0" eval "c get pods --no-headers 2>/dev/null | grep -c ^lone"
 soon expect_match "drain: the Deployment's waits for the node" ' Pending ' c get pods -l app=web
 c uncordon edge >/dev/null
-check "uncordon lets it run" c rollout status deployment/web --timeout=40s
+check "uncordon lets it run" c rollout status deployment/web --timeout=120s
 expect "taint" "node/edge tainted" c taint nodes edge team=a:NoSchedule
 expect "the taint is there" "NoSchedule" c get node edge -o 'jsonpath={.spec.taints[?(@.key=="team")].effect}'
 expect_fail "taint is not overwritten" 'overwrite is false' c taint nodes edge team=b:NoSchedule
@@ -112,10 +112,10 @@ kind: Pod
 metadata: {name: cat}
 spec: {terminationGracePeriodSeconds: 0, restartPolicy: Never, containers: [{name: main, image: "$image", command: [cat], stdin: true, stdinOnce: true}]}
 Y
-c apply -f "$T/cat.yaml" >/dev/null; c wait --for=condition=Ready pod/cat --timeout=20s >/dev/null
+c apply -f "$T/cat.yaml" >/dev/null; c wait --for=condition=Ready pod/cat --timeout=120s >/dev/null
 expect "attach speaks with the container's own process" "to and fro" eval "echo 'to and fro' | c attach -iq cat"
 sed -e 's/name: cat/name: asked/' -e 's/\[cat\]/[sh, -c, "while read x; do echo got $x; sleep 0.05; echo all; done"]/' -e 's/, stdinOnce: true//' "$T/cat.yaml" >"$T/asked.yaml"
-c apply -f "$T/asked.yaml" >/dev/null; c wait --for=condition=Ready pod/asked --timeout=20s >/dev/null
+c apply -f "$T/asked.yaml" >/dev/null; c wait --for=condition=Ready pod/asked --timeout=120s >/dev/null
 # It waits until the process is silent, which on a busy machine may be before the answer.
 soon expect "attach hears the answer to what it said last" $'got it\nall' eval "echo it | c attach -iq asked"
 
@@ -153,12 +153,12 @@ expect "events --for: of nothing else" "0" eval "c events --for pod/cat --no-hea
 expect_fail "events --types" 'Normal or Warning' c events --types=Loud
 expect "replace" "configmap/cfg replaced" c replace -f "$T/cfg.yaml"
 expect_fail "replace what is not there" 'configmaps "none" not found' eval "sed 's/name: cfg/name: none/' $T/cfg.yaml | c replace -f -"
-expect "wait --for=jsonpath" "pod/cat condition met" eval "c wait --for=jsonpath='{.status.phase}'=Succeeded pod/cat --timeout=20s"
-expect_fail "wait: what is not there is told at once" 'NotFound' c wait --for=condition=Ready pod/none --timeout=30s
+expect "wait --for=jsonpath" "pod/cat condition met" eval "c wait --for=jsonpath='{.status.phase}'=Succeeded pod/cat --timeout=120s"
+expect_fail "wait: what is not there is told at once" 'NotFound' c wait --for=condition=Ready pod/none --timeout=120s
 expect_fail "a flag without its argument" "flag needs an argument: 'f' in -f" c apply -f
 expect_fail "wait: time is up" 'timed out waiting' c wait --for=condition=Nope pod/cat --timeout=1s
 expect_match "a token for a ServiceAccount" '^ey' c create token default
-check "delete --all" c delete pods --all --grace-period=0 --force --timeout=30s
+check "delete --all" c delete pods --all --grace-period=0 --force --timeout=120s
 
 # ---- messages ----
 expect_fail "an unknown kind" "doesn't have a resource type \"pdos\"; did you mean \"pods\"\?" c get pdos

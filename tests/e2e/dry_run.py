@@ -14,8 +14,8 @@ args = parser.parse_args()
 
 NS = "dry"
 IMAGE = "localhost/busybox:latest"
-SETTLES_MAX = 60  # limit in seconds until the objects stop changing
-COMMAND_MAX = 60  # limit in seconds of one command
+SETTLES_MAX = 180  # limit in seconds until the objects stop changing
+COMMAND_MAX = 180  # limit in seconds of one command
 # Written all the time: events, leases, and data that is measured on request.
 RESTLESS = {"events", "leases", "componentstatuses"}
 
@@ -190,7 +190,7 @@ def replica_sets(app):
 
 
 def come_to_rest():
-    """Waits until the controllers are done: the objects stay the same for two seconds."""
+    """Waits until the controllers are done: the objects stay the same for five seconds."""
     global known
     until, since, known = time.monotonic() + SETTLES_MAX, time.monotonic(), everything()
     while time.monotonic() < until:
@@ -199,7 +199,7 @@ def come_to_rest():
         if difference(known, now):
             known, since = now, time.monotonic()
         ended = ask("GET", CORE + "pods/ended")[1].get("status", {}).get("phase") == "Succeeded"
-        if ended and time.monotonic() - since > 2:
+        if ended and time.monotonic() - since > 5:
             return True
     return False
 

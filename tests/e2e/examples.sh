@@ -18,14 +18,14 @@ for name in someone stranger; do
   openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj "/CN=$name" -out csr 2>/dev/null
   printf 'apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: %s}\nspec: {request: %s, signerName: kubernetes.io/kube-apiserver-client, usages: [client auth]}\n' "$name" "$(base64 -w0 csr)" | c create -f - >/dev/null
 done
-c wait --for=condition=Available deployment/web --timeout=60s >/dev/null
-c wait --for=condition=Ready pod/shell --timeout=60s >/dev/null
+c wait --for=condition=Available deployment/web --timeout=120s >/dev/null
+c wait --for=condition=Ready pod/shell --timeout=120s >/dev/null
 c set env deployment/web FIRST=1 >/dev/null  # so that there is a revision to go back to
-c rollout status deployment/web --timeout=60s >/dev/null
+c rollout status deployment/web --timeout=120s >/dev/null
 
-timeout_of() { case $1 in *" attach "* | *" port-forward "* | *" proxy "*) echo 3 ;; *) echo 40 ;; esac; }
+timeout_of() { case $1 in *" attach "* | *" port-forward "* | *" proxy "*) echo 3 ;; *) echo 150 ;; esac; }
 run_example() {
-  in_ns env HOME="$T/home" KUBECONFIG="$T/etc/admin.kubeconfig" PATH="$T/bin:$PATH" EDITOR=true timeout -k 5 "$(timeout_of "$1")" bash -c "$1" </dev/null
+  in_ns env HOME="$T/home" KUBECONFIG="$T/etc/admin.kubeconfig" PATH="$T/bin:$PATH" EDITOR=true timeout -k 60 "$(timeout_of "$1")" bash -c "$1" </dev/null
   local status=$?
   case $1 in
     *" attach "* | *" port-forward "* | *" proxy "*) [ $status = 124 ] ;;  # goes on until it is ended

@@ -27,7 +27,7 @@ spec:
         command: [sh, -c, "echo serving as $(POD_NAME); exec httpd -f -p 8080 -h /www"]
         env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
         ports: [{name: http, containerPort: 8080}]
-        readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1}
+        readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1, timeoutSeconds: 20}
         volumeMounts: [{name: www, mountPath: /www}]
       volumes: [{name: www, configMap: {name: page}}]
 ---
@@ -37,7 +37,7 @@ metadata: {name: hello}
 spec: {type: NodePort, selector: {app: hello}, ports: [{port: 80, targetPort: http, nodePort: 30080}]}
 Y
 check "apply answers" k apply -f "$T/hello.yaml"
-check "both replicas become ready" k rollout status deployment/hello --timeout=90s
+check "both replicas become ready" k rollout status deployment/hello --timeout=120s
 expect "two pods run" "Running Running" k get pods -l app=hello -o 'jsonpath={.items[*].status.phase}'
 pod=$(k get pods -l app=hello -o 'jsonpath={.items[0].metadata.name}')
 expect "the log is there" "serving as $pod" k logs "$pod"
@@ -53,10 +53,10 @@ expect "stdin reaches the process" "abc" eval 'echo abc | k exec -i $pod -- cat'
 k delete pod "$pod" --wait=false >/dev/null 2>&1
 check "a deleted pod is replaced" until_true 20 eval '[ "$(k get pods -l app=hello -o name | grep -vc $pod)" = 2 ]'
 check "scale up" k scale deployment/hello --replicas=3
-check "… is reached" k rollout status deployment/hello --timeout=90s
+check "… is reached" k rollout status deployment/hello --timeout=120s
 check "a new revision" k set image deployment/hello web=localhost/busybox
-check "… rolls out" k rollout status deployment/hello --timeout=90s
+check "… rolls out" k rollout status deployment/hello --timeout=120s
 check "… and back" k rollout undo deployment/hello
-check "… rolls out too" k rollout status deployment/hello --timeout=90s
+check "… rolls out too" k rollout status deployment/hello --timeout=120s
 check "delete" k delete -f "$T/hello.yaml"
 check "pods follow their owner" until_true 30 eval '[ -z "$(k get pods -o name)" ]'

@@ -128,7 +128,7 @@ def attack_endings():
 def attack_slowly():
     """Heads and bodies that arrive byte by byte, many at once."""
     slow = [connect() for _ in range(60)]
-    began = time.monotonic()
+    stuck = 0  # times that the server took nothing of what was sent for as long as `connect` waits
     text = b"GET %s HTTP/1.1\r\nHost: x\r\nX-Slow: " % MAPS.encode()
     for turn in range(30):
         for i, connection in enumerate(slow):
@@ -139,12 +139,14 @@ def attack_slowly():
                     connection.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" % MAPS.encode())
                 else:
                     connection.sendall(b" ")
+            except TimeoutError:
+                stuck += 1
             except (OSError, ssl.SSLError):
-                pass
+                pass  # the server ended it
         time.sleep(0.1)
     for connection in slow:
         connection.close()
-    told(time.monotonic() - began < 30, "sixty clients that send byte by byte")
+    told(stuck == 0, "sixty clients that send byte by byte", stuck)
 
 
 def attack_by_numbers():
@@ -188,9 +190,9 @@ def attack_by_not_reading():
         else:
             connection.sendall(b"GET %s?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode())
         unread.append(connection)
-    until = time.monotonic() + 6
+    began = time.monotonic()
     changes = 0
-    while time.monotonic() < until:
+    while time.monotonic() < began + 6 or (changes <= 20 and time.monotonic() < began + 120):
         status = ask("PATCH", MAPS + "/witness", '{"data":{"n":"%d"}}' % changes, "Content-Type: application/merge-patch+json\r\n")[0]
         changes += status == 200
     told(changes > 20, "thirty clients and fifty watchers that never read", changes)
@@ -229,7 +231,7 @@ def as_tenant(name, method, path, body=b"", headers=""):
 def administrator_is_served(what, seconds):
     """New connections of the administrator during an attack: all are served."""
     failed, asked, worst, until = [], 0, 0.0, time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until or asked <= seconds:
         began = time.monotonic()
         status = ask("GET", MAPS + "/witness")[0]
         worst = max(worst, time.monotonic() - began)
@@ -238,7 +240,7 @@ def administrator_is_served(what, seconds):
             failed.append(status)
         time.sleep(0.02)
     print("#   %d requests of the administrator's on new connections, the slowest took %.0f ms" % (asked, worst * 1000), flush=True)
-    told(not failed and asked > seconds, what, "%d of %d failed" % (len(failed), asked), failed[:10])
+    told(not failed, what, "%d of %d failed" % (len(failed), asked), failed[:10])
 
 
 def attack_by_depth():
@@ -278,7 +280,7 @@ def attack_without_rights():
 def attack_by_another_system():
     """A pod for Windows, for which the restricted profile has fewer requirements, must not run here."""
     ask("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}), JSON)
-    pods, until = "/api/v1/namespaces/strict/pods", time.monotonic() + 10
+    pods, until = "/api/v1/namespaces/strict/pods", time.monotonic() + 60
     while ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default")[0] != 200 and time.monotonic() < until:
         time.sleep(0.05)
     pod = {"metadata": {"name": "w"}, "spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "localhost/busybox:latest"}]}}
@@ -287,7 +289,7 @@ def attack_by_another_system():
     status, body = ask("POST", pods, json.dumps(pod), JSON)
     if status != 201:
         return told(status in (403, 422), "a pod for Windows is refused", status, body)
-    ran, reason, until = False, "", time.monotonic() + 20
+    ran, reason, until = False, "", time.monotonic() + 60
     while time.monotonic() < until and not reason:
         shown = json.loads(ask("GET", pods + "/w")[1] or b"{}").get("status", {})
         ran = ran or any("running" in each.get("state", {}) or "terminated" in each.get("state", {}) for each in shown.get("containerStatuses", []))
@@ -300,7 +302,7 @@ def attack_by_another_system():
 def dns_answers(name="kubernetes.default.svc.cluster.local"):
     query = struct.pack(">HHHHHH", 4711, 0x100, 1, 0, 0, 0) + b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0\0\1\0\1"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
-        asker.settimeout(1)
+        asker.settimeout(10)
         try:
             asker.sendto(query, (args.dns, 53))
             reply = asker.recv(4096)
@@ -311,7 +313,7 @@ def dns_answers(name="kubernetes.default.svc.cluster.local"):
 
 def api_answers(address, port):
     try:
-        plain = socket.create_connection((address, port), timeout=5)
+        plain = socket.create_connection((address, port), timeout=20)
         connection = context.wrap_socket(plain, server_hostname="127.0.0.1")
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
         status = receive(connection)[0]
@@ -340,9 +342,9 @@ class Greeter(threading.Thread):
             except OSError:
                 return
 
-    def answers(self):
+    def answers(self, timeout=10):
         try:
-            with socket.create_connection((args.node_address, self.port), timeout=2) as client:
+            with socket.create_connection((args.node_address, self.port), timeout=timeout) as client:
                 return client.recv(100).startswith(b"SSH-")
         except OSError:
             return False
@@ -350,10 +352,10 @@ class Greeter(threading.Thread):
 
 def becomes(answers, greeter):
     """Whether the program soon answers, or no longer does, three times in a row."""
-    until = time.monotonic() + 10
-    while greeter.answers() != answers and time.monotonic() < until:
+    until, timeout = time.monotonic() + 60, 10 if answers else 2
+    while greeter.answers(timeout) != answers and time.monotonic() < until:
         time.sleep(0.1)
-    return all(greeter.answers() == answers for _ in range(3))
+    return all(greeter.answers(timeout) == answers for _ in range(3))
 
 
 def stolen_endpoints(ports):
@@ -428,7 +430,7 @@ def attack_by_work():
     for i in range(3):
         ask("PATCH", MAPS + "/worked-%d" % i, '{"metadata":{"finalizers":null,"ownerReferences":null}}', MERGE_PATCH)
         ask("DELETE", MAPS + "/worked-%d" % i)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while ask("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] != 200 and time.monotonic() < until:
         time.sleep(0.05)
     pod = {"metadata": {"name": "crowd"}, "spec": {"automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0, "containers": [
@@ -639,7 +641,7 @@ def attack_the_terminal():
     program, _, kubeconfig = args.coraclectl.partition(":")
     for words in ("get events", "get events -o wide", "events", "describe configmap there", "get events -o custom-columns=M:.message,S:.source.component",
                   "get events -o jsonpath={.items[*].message}", "get configmap there --show-labels"):
-        shown = subprocess.run([program, "--kubeconfig", kubeconfig, "-n", "tenant"] + words.split(), capture_output=True, timeout=30)
+        shown = subprocess.run([program, "--kubeconfig", kubeconfig, "-n", "tenant"] + words.split(), capture_output=True, timeout=120)
         text = (shown.stdout + shown.stderr).decode("utf-8", "replace")
         raw = sorted({hex(ord(c)) for c in text if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160})
         machine = "jsonpath" in words  # output for programs is not escaped, as in kubectl
@@ -707,7 +709,8 @@ def attack_all(witness, seconds_max, growth_max, attacks):
     growth = max(peak[0], memory()) - before
     print("# memory: %d MiB before, %d MiB more at the worst, %d MiB now" % (before >> 20, growth >> 20, memory() >> 20))
     told(growth < growth_max, "memory stays within bounds", growth)
-    told(time.monotonic() - began < seconds_max, "all of that in under %d seconds" % seconds_max, time.monotonic() - began)
+    limit = seconds_max if args.alone else 5 * seconds_max  # beside other tests it only finds what hangs
+    told(time.monotonic() - began < limit, "all of that in under %d seconds" % limit, time.monotonic() - began)
     return all_waits
 
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 start_machine
 
-admin() { in_ns curl -s --cacert "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admin.key" --max-time 10 "$@"; }
+admin() { in_ns curl -s --cacert "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admin.key" --max-time 60 "$@"; }
 field() { sed -n "s/.*$1: *\"\{0,1\}\([^\" ]*\).*/\1/p" "$T/etc/admin.kubeconfig" | head -n 1 | base64 -d > "$2"; }
 field certificate-authority-data "$T/ca.crt"; field client-certificate-data "$T/admin.crt"; field client-key-data "$T/admin.key"
 api=https://127.0.0.1:6443
@@ -186,7 +186,7 @@ EOF
 expect "it is read" 200 code "$batch/cronjobs/api"
 expect_match "listed" '"name": "api"' admin "$batch/cronjobs?labelSelector=special%3Dyes"
 expect_match "listed in all namespaces" '"name": "api"' admin "$api/apis/batch/v1/cronjobs?labelSelector=special%3Dyes"
-expect_match "watched" '"type":"ADDED".*"name":"api"' admin --max-time 5 "$batch/cronjobs?watch=true&labelSelector=special%3Dyes"
+expect_match "watched" '"type":"ADDED".*"name":"api"' admin "$batch/cronjobs?watch=true&timeoutSeconds=5&labelSelector=special%3Dyes"
 expect "patched" 200 merge "$batch/cronjobs/api" '{"metadata":{"annotations":{"patched":"true"}}}'
 admin "$batch/cronjobs/api" | sed 's/"patched": "true"/"patched": "updated"/' > "$T/cron.json"
 expect "updated" 200 code -X PUT -H 'Content-Type: application/json' --data-binary "@$T/cron.json" "$batch/cronjobs/api"

@@ -41,9 +41,9 @@ check "images of Debian's packages" make_images
 check "… are taken in" c image import "$T/all.tar"
 
 apply() { k apply -f - >/dev/null; }
-rolled_out() { k rollout status "$1" --timeout="${2:-90}s" >/dev/null; }
-job_done() { k wait --for=condition=Complete "job/$1" --timeout="${2:-90}s" >/dev/null; }
-check "a pod to ask from" eval 'k run asks --image=debian:12 --command -- sleep 1000000 >/dev/null && k wait --for=condition=Ready pod/asks --timeout=60s >/dev/null'
+rolled_out() { k rollout status "$1" --timeout="${2:-180}s" >/dev/null; }
+job_done() { k wait --for=condition=Complete "job/$1" --timeout="${2:-180}s" >/dev/null; }
+check "a pod to ask from" eval 'k run asks --image=debian:12 --command -- sleep 1000000 >/dev/null && k wait --for=condition=Ready pod/asks --timeout=120s >/dev/null'
 told() { k exec asks -- "$@"; }  # told COMMAND...: runs it in the cluster's network and prints its output
 
 # ---- a guestbook's store: one leader, two followers ----
@@ -163,8 +163,8 @@ spec:
         ports:
         - {name: http, containerPort: 80}
         - {name: https, containerPort: 443}
-        startupProbe: {httpGet: {path: /healthz, port: http}, periodSeconds: 1, failureThreshold: 30}
-        readinessProbe: {httpGet: {path: /healthz, port: https, scheme: HTTPS}, periodSeconds: 2}
+        startupProbe: {httpGet: {path: /healthz, port: http}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 30}
+        readinessProbe: {httpGet: {path: /healthz, port: https, scheme: HTTPS}, periodSeconds: 2, timeoutSeconds: 20}
         lifecycle:
           preStop: {exec: {command: [/bin/sh, -c, "sleep 1; nginx -s quit"]}}
         volumeMounts:
@@ -200,7 +200,7 @@ check "nginx: three of them" rolled_out deployment/web
 expect "… serve their page" "<h1>version one</h1>" told curl -sf http://web/
 expect "… by TLS too" "<h1>version one</h1>" told curl -skf https://web/
 expect "… and at the node's port" "<h1>version one</h1>" eval 'in_ns curl -sf "http://$(k get nodes -o "jsonpath={.items[0].status.addresses[?(@.type==\"InternalIP\")].address}"):30080/"'
-expect "… no request fails while they are rolled" "0" eval '(fails=0; for i in $(seq 60); do told curl -sf -m 5 http://web/ >/dev/null || fails=$((fails + 1)); read -r -t 0.2 <> <(:); done; echo $fails >"$T/fails") & asks=$!; k set env deployment/web ROLL=1 >/dev/null; rolled_out deployment/web; wait $asks; cat "$T/fails"'
+expect "… no request fails while they are rolled" "0" eval '(fails=0; for i in $(seq 60); do told curl -sf -m 30 http://web/ >/dev/null || fails=$((fails + 1)); read -r -t 0.2 <> <(:); done; echo $fails >"$T/fails") & asks=$!; k set env deployment/web ROLL=1 >/dev/null; rolled_out deployment/web; wait $asks; cat "$T/fails"'
 
 # ---- a broker ----
 
@@ -230,8 +230,8 @@ spec:
         image: eclipse-mosquitto:2
         ports:
         - {name: mqtt, containerPort: 1883}
-        livenessProbe: {tcpSocket: {port: mqtt}}
-        readinessProbe: {exec: {command: [mosquitto_pub, -t, probe, -m, x]}}
+        livenessProbe: {tcpSocket: {port: mqtt}, timeoutSeconds: 20}
+        readinessProbe: {exec: {command: [mosquitto_pub, -t, probe, -m, x]}, timeoutSeconds: 20}
         volumeMounts:
         - {name: config, mountPath: /mosquitto/config}
         - {name: data, mountPath: /mosquitto/data}
@@ -320,8 +320,8 @@ spec:
         - name: POSTGRES_PASSWORD
           valueFrom: {secretKeyRef: {name: postgres, key: password}}
         ports: [{name: postgresql, containerPort: 5432}]
-        readinessProbe: {exec: {command: [pg_isready, -U, postgres]}, periodSeconds: 2}
-        livenessProbe: {exec: {command: [pg_isready, -U, postgres]}, initialDelaySeconds: 30}
+        readinessProbe: {exec: {command: [pg_isready, -U, postgres]}, periodSeconds: 2, timeoutSeconds: 20}
+        livenessProbe: {exec: {command: [pg_isready, -U, postgres]}, initialDelaySeconds: 30, timeoutSeconds: 20}
         volumeMounts:
         - {name: data, mountPath: /var/lib/postgresql/data}
         - {name: shm, mountPath: /dev/shm}
@@ -440,7 +440,7 @@ spec:
         image: prom/prometheus:v2
         args: [--config.file=/etc/prometheus/prometheus.yml, --storage.tsdb.path=/prometheus, --web.enable-lifecycle]
         ports: [{name: web, containerPort: 9090}]
-        livenessProbe: {httpGet: {path: /-/healthy, port: web}}
+        livenessProbe: {httpGet: {path: /-/healthy, port: web}, timeoutSeconds: 20}
         readinessProbe: {httpGet: {path: /-/ready, port: web}, periodSeconds: 2}
         volumeMounts: [{name: config, mountPath: /etc/prometheus}, {name: storage, mountPath: /prometheus}]
       volumes: [{name: config, configMap: {name: prometheus}}, {name: storage, emptyDir: {}}]
@@ -479,7 +479,7 @@ spec:
         volumeMounts: [{name: root, mountPath: /host/root, readOnly: true, mountPropagation: HostToContainer}]
       volumes: [{name: root, hostPath: {path: /}}]
 Y
-check "prometheus and node-exporter" eval 'k rollout status -n monitoring deployment/prometheus --timeout=90s >/dev/null && k rollout status -n monitoring daemonset/node-exporter --timeout=90s >/dev/null'
+check "prometheus and node-exporter" eval 'k rollout status -n monitoring deployment/prometheus --timeout=180s >/dev/null && k rollout status -n monitoring daemonset/node-exporter --timeout=120s >/dev/null'
 up() { told curl -sf -G http://prometheus.monitoring:9090/api/v1/query --data-urlencode "query=up{job=\"$1\"}" | grep -q '"1"\]'; }
 check "… it finds and reads the API server" until_true 60 up apiserver
 check "… and the node's exporter, which the DNS names with its port" until_true 60 up nodes
@@ -601,7 +601,7 @@ kind: Service
 metadata: {name: names}
 spec: {selector: {app: names}, ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]}
 Y
-expect "dnsmasq answers over UDP and TCP" "192.0.2.7 192.0.2.7" eval 'k wait --for=condition=Ready pod/names --timeout=60s >/dev/null; at=$(k get service names -o "jsonpath={.spec.clusterIP}"); echo $(told dig +short @$at till.shop; told dig +tcp +short @$at till.shop)'
+expect "dnsmasq answers over UDP and TCP" "192.0.2.7 192.0.2.7" eval 'k wait --for=condition=Ready pod/names --timeout=120s >/dev/null; at=$(k get service names -o "jsonpath={.spec.clusterIP}"); echo $(told dig +short @$at till.shop; told dig +tcp +short @$at till.shop)'
 apply <<Y
 apiVersion: v1
 kind: Pod
@@ -612,7 +612,7 @@ spec:
   dnsConfig: {nameservers: [$(k get service names -o 'jsonpath={.spec.clusterIP}')], searches: [shop], options: [{name: ndots, value: "1"}]}
   containers: [{name: c, image: "debian:12", command: [getent, hosts, till]}]
 Y
-expect_match "… and a pod may have it in place of the cluster's" '^192.0.2.7 +till.shop' eval 'k wait --for=jsonpath="{.status.phase}"=Succeeded pod/shopper --timeout=60s >/dev/null; k logs shopper'
+expect_match "… and a pod may have it in place of the cluster's" '^192.0.2.7 +till.shop' eval 'k wait --for=jsonpath="{.status.phase}"=Succeeded pod/shopper --timeout=120s >/dev/null; k logs shopper'
 
 # ---- a work queue, processed by a job with several pods ----
 

@@ -46,7 +46,7 @@ Y
 work='touch /tmp/busy; while true; do if [ -e /tmp/busy ]; then i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; sleep 0.1; else sleep 1; fi; done'
 deployment busy "$work" | c apply -f - >/dev/null
 deployment idle "exec sleep 100000" | c apply -f - >/dev/null
-check "two deployments run" c rollout status deployment/busy deployment/idle --timeout=60s
+check "two deployments run" c rollout status deployment/busy deployment/idle --timeout=120s
 busy=$(c get pods -l app=busy -o 'jsonpath={.items[0].metadata.name}')
 idle=$(c get pods -l app=idle -o 'jsonpath={.items[0].metadata.name}')
 
@@ -116,7 +116,7 @@ replicas() { [ "$(c get deployment "$1" -o 'jsonpath={.spec.replicas}')" = "$2" 
 condition() { c get hpa "$1" -o "jsonpath={.status.conditions[?(@.type==\"$2\")].reason}"; }
 check "a busy deployment is scaled up" until_true 60 replicas busy 3
 soon expect_match "and an event says so" 'New size: 3; reason: cpu container resource utilization \(percentage of request\) above target' c get events
-check "its pods run" c rollout status deployment/busy --timeout=60s
+check "its pods run" c rollout status deployment/busy --timeout=120s
 check "what is measured is valid" until_true 40 eval '[ "$(condition busy ScalingActive)" = ValidMetricFound ]'
 check "an idle one is left alone" eval 'until_true 40 eval "[ \"\$(condition idle ScalingActive)\" = ValidMetricFound ]" && replicas idle 1'
 shown() { c get hpa busy | grep -Eq '^busy +Deployment/busy +.*[0-9]+%/20% +1 +3 +3 '; }

@@ -20,7 +20,7 @@ spec:
       - name: main
         image: localhost/busybox:latest
         command: [sh, -c, "date +%s; sleep ${3:-0}; touch /tmp/ready; sleep 100000"]
-        readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1}
+        readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1, timeoutSeconds: 20}
 Y
 }
 pod_of() { c get pods -l "app=$1" -o 'jsonpath={.items[0].metadata.name}'; }
@@ -37,7 +37,7 @@ check "who waits is made" workload web 'coracle.io/after: "deployment/db, servic
 check "it says for what" until_true 10 says web "waiting for deployment/db: not found, service/cache: not found"
 expect_match "as a person sees it" "SchedulingGated" c get pods -l app=web
 check "a warning too, for a name that nobody has" until_true 10 eval 'c get events | grep -q WaitingForUnknown'
-workload db '' 5 >/dev/null
+workload db '' 10 >/dev/null
 check "then that it is not ready" until_true 10 says web "deployment/db: 0 of 1 pods ready"
 check "the database gets ready" until_true 20 is_ready db
 check "the service is still missing" says web "service/cache: not found"

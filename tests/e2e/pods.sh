@@ -181,7 +181,7 @@ check "… and ready again" until_true 20 ready_is probes True
 k exec probes -- touch /tmp/dead
 check "a failing liveness probe restarts it" until_true 40 eval "[ \"\$(k get pod probes -o 'jsonpath={.status.containerStatuses[0].restartCount}')\" = 1 ]"
 check "preStop and SIGTERM came first" until_true 10 eval "k logs probes --previous | grep -q stopping && k logs probes --previous | grep -q bye"
-check "it goes gracefully" k delete pod probes --timeout=20s
+check "it goes gracefully" k delete pod probes --timeout=120s
 
 cat > "$T/etc/manifests/static.yaml" <<Y
 apiVersion: v1

@@ -87,7 +87,7 @@ spec:
     image: localhost/server:latest
     command: [sh, -c, "cd /www; for s in echo-server:7001 dies:7002 slow:7003; do nc -ll -p ${s#*:} -e /bin/${s%:*} & done; exec httpd -f -p 8080 -h /www"]
     ports: [{name: http, containerPort: 8080}]
-    readinessProbe: {httpGet: {path: /plain.txt, port: http}, periodSeconds: 1}
+    readinessProbe: {httpGet: {path: /plain.txt, port: http}, periodSeconds: 1, timeoutSeconds: 20}
 ---
 apiVersion: v1
 kind: Service
@@ -99,7 +99,7 @@ kind: Service
 metadata: {name: nobody}
 spec: {selector: {app: nobody}, ports: [{port: 80}]}
 Y
-check "a web server becomes ready" k wait --for=condition=Ready pod/web --timeout=60s
+check "a web server becomes ready" k wait --for=condition=Ready pod/web --timeout=120s
 is_there() { [ "$("$@")" = plain ]; }
 check "… and its service has it" until_true 10 is_there admin "$api$in_default/services/web:http/proxy/plain.txt"
 pod=$in_default/pods/web/proxy
@@ -181,7 +181,7 @@ Y
   k apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Service, metadata: {name: $1}, spec: {selector: {test: $2}, ports: [{port: 80}]}}
 Y
-  k wait --for=condition=Ready "pod/$1" --timeout=30s >/dev/null
+  k wait --for=condition=Ready "pod/$1" --timeout=120s >/dev/null
   until_true 10 eval '[ "$(code "$api$in_default/services/'"$1"'/proxy/x")" = 200 ]'
 }
 porter agnhost response yes
@@ -224,7 +224,7 @@ spec:
     command: [sh, -c, 'BODY="<a href=\"/rewriteme\">test</a>" nc -ll -p 80 -e /bin/porter & BODY="<a href=\"/rewriteme\">test</a>" nc -ll -p 1080 -e /bin/porter &
       BODY=foo nc -ll -p 160 -e /bin/porter & BODY=bar nc -ll -p 162 -e /bin/porter & $(echo "$tls_server" | tr '\n' ' ') wait']
     ports: [{name: dest1, containerPort: 160}, {name: dest2, containerPort: 162}, {name: tlsdest1, containerPort: 460}, {name: tlsdest2, containerPort: 462}]
-    readinessProbe: {httpGet: {port: 80}, periodSeconds: 1}
+    readinessProbe: {httpGet: {port: 80}, periodSeconds: 1, timeoutSeconds: 20}
 ---
 apiVersion: v1
 kind: Service
@@ -234,7 +234,7 @@ spec:
   ports: [{name: portname1, port: 80, targetPort: dest1}, {name: portname2, port: 81, targetPort: 162},
     {name: tlsportname1, port: 443, targetPort: tlsdest1}, {name: tlsportname2, port: 444, targetPort: 462}]
 Y
-check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=30s
+check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=120s
 until_true 10 eval '[ "$(code "$api$in_default/services/proxy-service:portname1/proxy/")" = 200 ]'
 for at in pods/proxy-service:1080 pods/proxy-service:162 ${tls_server:+pods/https:proxy-service:443 pods/https:proxy-service:460 pods/https:proxy-service:462}; do
   until_true 10 eval '[ "$(code "$api$in_default/$at/proxy/t")" = 200 ]'  # each port has its own server

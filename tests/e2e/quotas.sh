@@ -11,7 +11,7 @@ for part in client-certificate client-key certificate-authority; do
 done
 api=https://127.0.0.1:6443
 admin() {
-  in_ns curl -s --cacert "$T/certificate-authority.pem" --cert "$T/client-certificate.pem" --key "$T/client-key.pem" --max-time 10 "$@"
+  in_ns curl -s --cacert "$T/certificate-authority.pem" --cert "$T/client-certificate.pem" --key "$T/client-key.pem" --max-time 60 "$@"
 }
 code() { admin -o /dev/null -w '%{http_code}' "$@"; }
 send() { admin -X "$1" -H "Content-Type: ${4:-application/json}" -d "$3" "$2"; }             # send METHOD URL BODY [TYPE]
@@ -205,7 +205,7 @@ put_status() {
   [ "$(sends PUT "$of/resourcequotas/e2e-rq/status" "$now")" = 200 ]
 }
 check "the status is updated" until_true 10 put_status
-events() { in_ns timeout 5 curl -sN --cacert "$T/certificate-authority.pem" --cert "$T/client-certificate.pem" --key "$T/client-key.pem" "$of/resourcequotas?watch=1&timeoutSeconds=2&labelSelector=e2e-rq-label%3De2e-rq&resourceVersion=$1"; }
+events() { in_ns timeout 60 curl -sN --cacert "$T/certificate-authority.pem" --cert "$T/client-certificate.pem" --key "$T/client-key.pem" "$of/resourcequotas?watch=1&timeoutSeconds=2&labelSelector=e2e-rq-label%3De2e-rq&resourceVersion=$1"; }
 watched() { has "\"status\":[{]\"hard\":[{]\"cpu\":\"$2\",\"memory\":\"$3\"[}]" "$(events "$1")"; }
 check "as a watch shows" watched "$since" 500m 500Mi
 since=$(revision "$(admin "$of/resourcequotas")")

@@ -151,7 +151,7 @@ check "three pods run" until_true 20 eval "[ -e $T/seen/up ] && [ -e $T/seen/don
 refused() { ! in_ns "$coracled" --config "$T/etc/config.yaml" --end-pods >"$T/end.log" 2>&1 && grep -q 'is coracled still running' "$T/end.log"; }
 check "--end-pods leaves a running daemon's pods alone, and says so" refused
 stop_daemon
-check "--end-pods ends them, and waits for none that cannot hear its signal" in_ns timeout 30 "$coracled" --config "$T/etc/config.yaml" --end-pods
+check "--end-pods ends them, and waits for none that cannot hear its signal" in_ns timeout 120 "$coracled" --config "$T/etc/config.yaml" --end-pods
 expect "… hook, main, sidecar: in this order" "hook main sidecar" eval "tr '\n' ' ' <$T/seen/order | sed 's/ \$//'"
 soon expect "… and leaves no mount, link or process" "" ours
 start_daemon

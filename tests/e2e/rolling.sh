@@ -31,7 +31,7 @@ spec:
         image: localhost/server:latest
         command: [/bin/graceful_server, "8080", "revision-$1"]
         ports: [{containerPort: 8080}]
-        readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
+        readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, timeoutSeconds: 20}
 Y
 }
 check "ten pods" revision 0

@@ -18,9 +18,9 @@ image_of() { k -n "$1" get "$2" -o 'jsonpath={.spec.template.spec.containers[0].
 
 rolls() {  # rolls CLIENT NAMESPACE KIND/NAME RESOURCE: what is common to Deployments, StatefulSets and DaemonSets
   local who=$1 n=$2 what=$3 named=$4
-  check "$who: $what: rollout status" k -n "$n" rollout status "$what" --timeout=60s
+  check "$who: $what: rollout status" k -n "$n" rollout status "$what" --timeout=120s
   expect "$who: $what: set image" "$named image updated" k -n "$n" set image "$what" main=localhost/busybox
-  check "$who: $what: … rolls out" k -n "$n" rollout status "$what" --timeout=60s
+  check "$who: $what: … rolls out" k -n "$n" rollout status "$what" --timeout=120s
   expect "$who: $what: history" $'1 <none>\n2 <none>' eval "k -n $n rollout history $what | grep '^[0-9]' | tr -s ' '"
   expect_match "$who: $what: history --revision" '^ +Image:[[:space:]]+localhost/busybox:latest' k -n "$n" rollout history "$what" --revision=1
   expect_fail "$who: $what: history of a revision that is not there" '^error: unable to find the specified revision' k -n "$n" rollout history "$what" --revision=9
@@ -29,12 +29,12 @@ rolls() {  # rolls CLIENT NAMESPACE KIND/NAME RESOURCE: what is common to Deploy
   expect "$who: $what: … and does nothing" "localhost/busybox" image_of "$n" "$what"
   expect_match "$who: $what: undo" "^$named rolled back" k -n "$n" rollout undo "$what"
   expect "$who: $what: … to the first image" "$image" image_of "$n" "$what"
-  check "$who: $what: … rolls out" k -n "$n" rollout status "$what" --timeout=60s
+  check "$who: $what: … rolls out" k -n "$n" rollout status "$what" --timeout=120s
   expect "$who: $what: undo takes the next number" $'2\n3' eval "k -n $n rollout history $what | grep -o '^[0-9]*' | sort -n"
   expect_match "$who: $what: undo --to-revision" "^$named rolled back" k -n "$n" rollout undo "$what" --to-revision=2
   expect "$who: $what: … to that image" "localhost/busybox" image_of "$n" "$what"
   expect "$who: $what: restart" "$named restarted" k -n "$n" rollout restart "$what"
-  check "$who: $what: … rolls out" k -n "$n" rollout status "$what" --timeout=60s
+  check "$who: $what: … rolls out" k -n "$n" rollout status "$what" --timeout=120s
   check "$who: $what: --watch=false looks once" k -n "$n" rollout status "$what" --watch=false
   expect_match "$who: $what: describe" '^Pods Status:|^NewReplicaSet:' k -n "$n" describe "$what"
 }
@@ -74,7 +74,7 @@ round() {  # round CLIENT
   expect_fail "$who: a rollout that does not end in time" '^error: timed out waiting for the condition' \
     eval "k -n $n set image deployment/web main=localhost/none:x >/dev/null; k -n $n rollout status deployment/web --timeout=2s"
   expect_match "$who: … is undone" "^deployment.apps/web rolled back" k -n "$n" rollout undo deployment/web
-  check "$who: … and rolls out" k -n "$n" rollout status deployment/web --timeout=60s
+  check "$who: … and rolls out" k -n "$n" rollout status deployment/web --timeout=120s
   newer "$who" 1.32 && expect "$who: rollout restart -l" "deployment.apps/web restarted" k -n "$n" rollout restart deployment -l app=web
 
   expect "$who: scale" "deployment.apps/web scaled" k -n "$n" scale deployment/web --replicas=1
@@ -106,19 +106,19 @@ round() {  # round CLIENT
   expect "$who: … has them" "64Mi 32Mi" k -n "$n" get deployment web -o 'jsonpath={.spec.template.spec.containers[0].resources.limits.memory} {.spec.template.spec.containers[0].resources.requests.memory}'
   expect "$who: set serviceaccount" "deployment.apps/web serviceaccount updated" k -n "$n" set serviceaccount deployment web default
   expect_fail "$who: set image of a container that is not there" 'unable to find container named "?nope' k -n "$n" set image deployment/web nope=x
-  check "$who: all that rolls out" k -n "$n" rollout status deployment/web --timeout=60s
+  check "$who: all that rolls out" k -n "$n" rollout status deployment/web --timeout=120s
 
-  expect "$who: wait for a condition" "deployment.apps/web condition met" k -n "$n" wait --for=condition=Available deployment/web --timeout=30s
+  expect "$who: wait for a condition" "deployment.apps/web condition met" k -n "$n" wait --for=condition=Available deployment/web --timeout=120s
   expect_fail "$who: wait: time is up" '^error: timed out waiting for the condition on deployments/web' k -n "$n" wait --for=condition=Nope deployment/web --timeout=1s
   expect_fail "$who: wait for what is not there" 'pods "none" not found' k -n "$n" wait --for=condition=Ready pod/none --timeout=5s
   expect_fail "$who: wait for nothing" '^error: no matching resources found' k -n "$n" wait --for=condition=Ready pods -l app=none --timeout=5s
-  expect_match "$who: wait --all" '^pod/web-.* condition met' k -n "$n" wait --for=condition=Ready pods -l app=web --timeout=30s
+  expect_match "$who: wait --all" '^pod/web-.* condition met' k -n "$n" wait --for=condition=Ready pods -l app=web --timeout=120s
   if newer "$who" 1.32; then
-    expect "$who: wait --for=jsonpath" "deployment.apps/web condition met" k -n "$n" wait --for=jsonpath='{.status.readyReplicas}'=2 deployment/web --timeout=30s
-    expect "$who: wait --for=jsonpath without a value" "deployment.apps/web condition met" k -n "$n" wait --for=jsonpath='{.status.readyReplicas}' deployment/web --timeout=30s
+    expect "$who: wait --for=jsonpath" "deployment.apps/web condition met" k -n "$n" wait --for=jsonpath='{.status.readyReplicas}'=2 deployment/web --timeout=120s
+    expect "$who: wait --for=jsonpath without a value" "deployment.apps/web condition met" k -n "$n" wait --for=jsonpath='{.status.readyReplicas}' deployment/web --timeout=120s
     expect "$who: wait --timeout=0 looks once" "error: condition not met for deployments/web" k -n "$n" wait --for=jsonpath='{.status.readyReplicas}'=7 deployment/web --timeout=0
     (sleep 1; c -n "$n" create configmap late >/dev/null) &
-    expect "$who: wait --for=create" "configmap/late condition met" k -n "$n" wait --for=create configmap/late --timeout=30s
+    expect "$who: wait --for=create" "configmap/late condition met" k -n "$n" wait --for=create configmap/late --timeout=120s
     expect_fail "$who: wait --for=create in vain" '^error: timed out waiting for the condition' k -n "$n" wait --for=create configmap/never --timeout=1s
     expect "$who: wait --for=delete of what is not there" "" k -n "$n" wait --for=delete pod/none --timeout=5s
     local ready; ready=$(k -n "$n" get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
@@ -161,7 +161,7 @@ round() {  # round CLIENT
   expect_fail "$who: taint - again" 'taint "?team"? not found' k taint node edge team-
 
   c -n "$n" run lone --image=$image --command -- sleep 100000 >/dev/null
-  c -n "$n" wait --for=condition=Ready pod/lone --timeout=30s >/dev/null
+  c -n "$n" wait --for=condition=Ready pod/lone --timeout=120s >/dev/null
   expect "$who: cordon" "node/edge cordoned" k cordon edge
   expect "$who: cordon again" "node/edge already cordoned" k cordon edge
   expect_fail "$who: drain a node that is not there" 'nodes "nope" not found' k drain nope
@@ -172,12 +172,12 @@ round() {  # round CLIENT
   expect_match "$who: drain --dry-run=client" '^node/edge drained \(dry run\)' k drain edge --force --dry-run=client --ignore-daemonsets
   expect_fail "$who: drain held by a budget tries again and gives up" 'global timeout reached: 7s' k drain edge --force --ignore-daemonsets --timeout=7s --grace-period=1 --pod-selector='app=web'
   expect "$who: … the pods are still there" "2" eval "k -n $n get pods -l app=web --field-selector=status.phase=Running --no-headers | wc -l"
-  expect_match "$who: … though others go at once" '^pod/lone evicted' k drain edge --force --ignore-daemonsets --timeout=20s --grace-period=1 --pod-selector='run=lone'
+  expect_match "$who: … though others go at once" '^pod/lone evicted' k drain edge --force --ignore-daemonsets --timeout=120s --grace-period=1 --pod-selector='run=lone'
   k -n "$n" delete pdb web >/dev/null
-  expect_match "$who: drain" '^node/edge (drained|evicted)' k drain edge --force --ignore-daemonsets --timeout=60s --grace-period=1 --pod-selector='app=web'
+  expect_match "$who: drain" '^node/edge (drained|evicted)' k drain edge --force --ignore-daemonsets --timeout=120s --grace-period=1 --pod-selector='app=web'
   soon expect_match "$who: the next ones wait" ' Pending ' k -n "$n" get pods -l app=web
   expect "$who: uncordon" "node/edge uncordoned" k uncordon edge
-  check "$who: … lets them run" k -n "$n" rollout status deployment/web --timeout=60s
+  check "$who: … lets them run" k -n "$n" rollout status deployment/web --timeout=120s
   c delete namespace "$n" --wait=false >/dev/null
 }
 

@@ -190,7 +190,7 @@ check "a profile without NodeAffinity does not mind a selector" until_true 20 ev
 check "the default one does" until_true 10 refused picky "didn't match Pod's node affinity/selector"
 stop_daemon
 sed -i 's/disabled/disable/' "$T/etc/scheduler.yaml"
-expect_fail "a mistake in the configuration is named" "scheduler.yaml: profiles\[1\].plugins.multiPoint.disable: unknown field" in_ns timeout 20 "$coracled" --config "$T/etc/config.yaml"
+expect_fail "a mistake in the configuration is named" "scheduler.yaml: profiles\[1\].plugins.multiPoint.disable: unknown field" in_ns timeout 60 "$coracled" --config "$T/etc/config.yaml"
 sed -i 's/disable:/disabled:/' "$T/etc/scheduler.yaml"
 start_daemon
 

@@ -46,7 +46,7 @@ stays() { sleep 4; "$@"; }  # stays COMMAND...: waits, since there is no event f
 
 field() { sed -n "s/.*$1: *\"\{0,1\}\([^\" ]*\).*/\1/p" "$T/etc/admin.kubeconfig" | head -n 1 | base64 -d > "$2"; }
 field certificate-authority-data "$T/ca.crt"; field client-certificate-data "$T/admin.crt"; field client-key-data "$T/admin.key"
-put() { in_ns curl -sf --cacert "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admin.key" --max-time 10 -X PUT -H 'Content-Type: application/json' -d @- "https://127.0.0.1:6443$1"; }
+put() { in_ns curl -sf --cacert "$T/ca.crt" --cert "$T/admin.crt" --key "$T/admin.key" --max-time 60 -X PUT -H 'Content-Type: application/json' -d @- "https://127.0.0.1:6443$1"; }
 
 echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] Burst scaling should run to completion even with unhealthy pods [Slow] [Conformance]"
 stateful burst 1 "podManagementPolicy: Parallel"
@@ -149,7 +149,7 @@ until_true 40 has_ready rolled 3
 first=$(get statefulset rolled .status.currentRevision)
 set_image statefulset rolled $two
 check "all pods are updated" until_true 60 eval '[ "$(images rolled)" = "$two $two $two" ] && is statefulset rolled .status.currentRevision "$(get statefulset rolled .status.updateRevision)"'
-check "kubectl sees it" k rollout status statefulset/rolled --timeout=30s
+check "kubectl sees it" k rollout status statefulset/rolled --timeout=120s
 soon expect "the last first" "rolled-2 rolled-1 rolled-0" eval 'echo $(k get events -o "jsonpath={range .items[?(@.reason==\"SuccessfulDelete\")]}{.metadata.resourceVersion} {.message}{\"\n\"}{end}" | sort -n | grep -o "rolled-[0-9]")'
 set_image statefulset rolled $one
 check "and back" until_true 60 eval '[ "$(images rolled)" = "$one $one $one" ] && is statefulset rolled .status.currentRevision "$first"'
@@ -240,7 +240,7 @@ set_image daemonset updated $two
 check "the pod is replaced" until_true 30 eval '[ "$(images updated)" = "$two" ] && runs updated 1 && is daemonset updated .status.updatedNumberScheduled 1'
 expect "its second revision" "1:$first 2:$(hash pod "$(names pods updated)")" eval 'echo $(revisions updated)'
 expect "and generation" 2 get pod "$(names pods updated)" .metadata.labels.pod-template-generation
-check "kubectl sees it" k rollout status daemonset/updated --timeout=30s
+check "kubectl sees it" k rollout status daemonset/updated --timeout=120s
 remove daemonset updated
 
 echo "# [sig-apps] Daemon set [Serial] should rollback without unnecessary restarts [Conformance]"

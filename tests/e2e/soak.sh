@@ -39,8 +39,8 @@ spec:
         image: localhost/busybox:latest
         command: [httpd, -f, -p, "8080", -h, /www]
         ports: [{name: http, containerPort: 8080}]
-        readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1}
-        livenessProbe: {exec: {command: [cat, /www/index.html]}, periodSeconds: 1}
+        readinessProbe: {httpGet: {path: /index.html, port: http}, periodSeconds: 1, timeoutSeconds: 20}
+        livenessProbe: {exec: {command: [cat, /www/index.html]}, periodSeconds: 1, timeoutSeconds: 20}
         volumeMounts: [{name: www, mountPath: /www}, {name: page, mountPath: /page}, {name: key, mountPath: /key}]
       volumes: [{name: www, emptyDir: {medium: Memory}}, {name: page, configMap: {name: page}}, {name: key, secret: {secretName: key}}]
 ---
@@ -59,14 +59,14 @@ Y
 
 day() {
   local address pod
-  k apply -f "$T/day.yaml" >/dev/null && k rollout status deployment/web --timeout=60s >/dev/null || return 1
+  k apply -f "$T/day.yaml" >/dev/null && k rollout status deployment/web --timeout=120s >/dev/null || return 1
   address=$(k get service web -o 'jsonpath={.spec.clusterIP}')
-  for _ in 1 2 3 4 5; do [ "$(in_ns curl -sf -m 5 "http://$address/")" = hello ] || { echo "the Service does not answer"; return 1; }; done
+  for _ in 1 2 3 4 5; do [ "$(in_ns curl -sf -m 20 "http://$address/")" = hello ] || { echo "the Service does not answer"; return 1; }; done
   pod=$(k get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
   for code in 0 3 7; do k exec "$pod" -- sh -c "cat /key/key; exit $code" >/dev/null 2>&1; [ $? = $code ] || { echo "exec: not $code"; return 1; }; done
   for verb in "get pods -A -w" "logs -f $pod" "exec $pod -- sleep 100" "get events -w"; do (in_ns timeout -s KILL 0.5 "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" $verb >/dev/null 2>&1) & done
-  k scale deployment/web --replicas=4 >/dev/null && k rollout status deployment/web --timeout=60s >/dev/null || return 1
-  k set env deployment/web day=another >/dev/null && k rollout status deployment/web --timeout=60s >/dev/null || return 1
+  k scale deployment/web --replicas=4 >/dev/null && k rollout status deployment/web --timeout=120s >/dev/null || return 1
+  k set env deployment/web day=another >/dev/null && k rollout status deployment/web --timeout=120s >/dev/null || return 1
   k get pods -o 'jsonpath={range .items[*]}{.metadata.uid}{"\n"}{end}' >>"$T/pods"
   k scale deployment/web --replicas=1 >/dev/null
   c image pack "$T/rootfs" localhost/other:latest >/dev/null && c image remove localhost/other:latest >/dev/null || return 1

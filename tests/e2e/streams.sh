@@ -22,7 +22,7 @@ spec:
         image: localhost/busybox:latest
         command: [sh, -c, "mkdir /www; dd if=/dev/urandom of=/www/big bs=1M count=20 2>/dev/null; nc -ll -p 7000 -e cat & exec httpd -f -p 127.0.0.1:8080 -h /www"]
         ports: [{name: web, containerPort: 8080}]
-        readinessProbe: {exec: {command: [wget, -q, -O, /dev/null, "http://127.0.0.1:8080/big"]}, periodSeconds: 1}
+        readinessProbe: {exec: {command: [wget, -q, -O, /dev/null, "http://127.0.0.1:8080/big"]}, periodSeconds: 1, timeoutSeconds: 20}
       - {name: reader, image: "localhost/busybox:latest", stdin: true, command: [cat]}
 ---
 apiVersion: v1
@@ -140,8 +140,8 @@ peer.recv(1), input()" <> <(:) > "$T/sent" 2>/dev/null &
 
 check "a namespace" c create namespace talk
 check "pods that talk" c -n talk apply -f "$T/pod.yaml"
-check "… run" c -n talk rollout status deployment/talk --timeout=60s
-check "… in the host's network too" c -n talk wait pod/host --for=condition=Ready --timeout=30s
+check "… run" c -n talk rollout status deployment/talk --timeout=120s
+check "… in the host's network too" c -n talk wait pod/host --for=condition=Ready --timeout=120s
 [ -n "${ONLY_KUBECTL:-}" ] || KUBECTL= streams coraclectl
 while read -r suite path version; do
   version=${version#v}

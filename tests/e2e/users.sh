@@ -43,8 +43,8 @@ spec:
     imagePullPolicy: Never
     command: [sh, -c, 'echo began; mkdir -p /www; echo page of $1 > /www/index.html; httpd -p 80 -h /www; touch /ready; cat > /tmp/in; exit 3']
     stdin: true
-    readinessProbe: {exec: {command: [test, -e, /ready]}, periodSeconds: 1}
-    livenessProbe: {httpGet: {path: /, port: 80}, periodSeconds: 2, initialDelaySeconds: 2}
+    readinessProbe: {exec: {command: [test, -e, /ready]}, periodSeconds: 1, timeoutSeconds: 20}
+    livenessProbe: {httpGet: {path: /, port: 80}, periodSeconds: 2, timeoutSeconds: 20, initialDelaySeconds: 2}
     volumeMounts:
     - {name: disk, mountPath: /disk}
     - {name: memory, mountPath: /memory}
@@ -193,7 +193,7 @@ check "what a configMap shows is brought up to date" until_true 30 eval "[ \"\$(
 expect "and still the pod's" "0" k exec one -c main -- stat -Lc %u /conf/color
 
 # ---- deletion ----
-k delete pod one --wait=true --timeout=30s >/dev/null
+k delete pod one --wait=true --timeout=120s >/dev/null
 check "what is deleted leaves nothing" until_true 10 eval "[ ! -e $state ] && ! grep -q $(basename "$state") /proc/self/mountinfo"
 own_pod four
 check "another pod starts" until_true 30 is_ready four

@@ -28,7 +28,7 @@ Y
   expect_match "$who: apply again changes nothing" '^deployment.apps/web unchanged' k -n "$n" apply -f "$d/web.yaml"
   sed -i 's/replicas: 1/replicas: 2/' "$d/web.yaml"
   expect_match "$who: apply configures" '^deployment.apps/web configured' k -n "$n" apply -f "$d/web.yaml"
-  check "$who: rollout status" k -n "$n" rollout status deployment/web --timeout=40s
+  check "$who: rollout status" k -n "$n" rollout status deployment/web --timeout=120s
   expect "$who: get -o name" "deployment.apps/web" k -n "$n" get deployments -o name
   expect_match "$who: get has Kubernetes' columns" '^NAME +READY +UP-TO-DATE +AVAILABLE +AGE *$' k -n "$n" get deployments
   expect_match "$who: get pods has Kubernetes' columns" '^NAME +READY +STATUS +RESTARTS +AGE *$' k -n "$n" get pods
@@ -65,10 +65,10 @@ Y
   expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec 'nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n exec -it $pod -- tty' /dev/null </dev/null"
   expect_match "$who: scale" '^deployment.apps/web scaled' k -n "$n" scale deployment web --replicas=1
   expect_match "$who: set image" '^deployment.apps/web image updated' k -n "$n" set image deployment/web main=localhost/busybox
-  check "$who: the change rolls out" k -n "$n" rollout status deployment/web --timeout=40s
+  check "$who: the change rolls out" k -n "$n" rollout status deployment/web --timeout=120s
   expect_match "$who: rollout history" '^2 ' k -n "$n" rollout history deployment/web
   expect_match "$who: rollout undo" '^deployment.apps/web rolled back' k -n "$n" rollout undo deployment/web
-  check "$who: … rolls out" k -n "$n" rollout status deployment/web --timeout=40s
+  check "$who: … rolls out" k -n "$n" rollout status deployment/web --timeout=120s
   expect "$who: … to the first image" "localhost/busybox:latest" k -n "$n" get deployment web -o 'jsonpath={.spec.template.spec.containers[0].image}'
   expect_match "$who: label" '^configmap/settings labeled' k -n "$n" label configmap settings tier=gold
   expect_fail "$who: label is not overwritten" "already has a value \(gold\), and --overwrite is false" k -n "$n" label configmap settings tier=tin
@@ -90,7 +90,7 @@ Y
   expect_match "$who: delete" '^configmap "settings" deleted' k -n "$n" delete configmap settings
   expect_fail "$who: delete again" 'NotFound' k -n "$n" delete configmap settings
   expect_match "$who: delete -f" '^deployment.apps "web" deleted' k -n "$n" delete -f "$d/web.yaml"
-  check "$who: delete namespace ends" k delete namespace "$n" --timeout=40s
+  check "$who: delete namespace ends" k delete namespace "$n" --timeout=120s
 }
 
 [ -n "${ONLY_KUBECTL:-}" ] || KUBECTL= verbs coraclectl

@@ -85,7 +85,7 @@ check "its pod waits, and an event says why" until_true 20 eval 'c get events --
 c delete pod holder >/dev/null
 check "then it starts" until_true 20 eval '[ "$(c logs reader 2>/dev/null)" = kept ]'
 expect "with all that the other has" "$(listing "$(place_of new)")" listing "$(place_of twin)"
-expect_match "which is told" 'copied 7 files and directories, 10[0-9]+ bytes' c get events --field-selector involvedObject.name=twin -o 'jsonpath={.items[*].message}'
+soon expect_match "which is told" 'copied 7 files and directories, 10[0-9]+ bytes' c get events --field-selector involvedObject.name=twin -o 'jsonpath={.items[*].message}'
 c delete pod reader >/dev/null
 
 echo "# killed while it imports"

@@ -186,7 +186,7 @@ else
       lives || break
       said=
       act_by_dice
-      until_true 2 eval '! lives || rests'
+      until_true 10 eval '! lives || rests'
     done
     kill_daemon
     until_true 10 ended

@@ -64,7 +64,7 @@ expect "all is the group's" "4321" eval 'find "$place" -printf "%G\n" | sort -u'
 untouched "but nothing that the links lead to"
 c delete pod planter member >/dev/null
 # Each turn is a directory, a file and links in one place. The inner loop is in the volume alone.
-swap="cd /data; mkdir -p deep; for i in \$(seq 200); do mkdir -p deep/\$i; touch deep/\$i/file; done; touch begins; end=\$((\$(date +%s) + 60));
+swap="cd /data; mkdir -p deep; for i in \$(seq 200); do mkdir -p deep/\$i; touch deep/\$i/file; done; touch begins; end=\$((\$(date +%s) + 600));
   while [ ! -e stop ] && [ \$(date +%s) -lt \$end ]; do for i in \$(seq 200); do rm -rf deep/\$i; ln -s $outside deep/\$i; rm -f deep/\$i; ln -s $outside/marker deep/\$i; rm -f deep/\$i;
     mkfifo deep/\$i; rm -f deep/\$i; mkdir -p deep/\$i; ln -s $outside/marker deep/\$i/file; done; done 2>/dev/null; touch ended; sleep 1000"
 pod swapper "$swap" "$in_data" "$(of_claim group)"
@@ -151,7 +151,7 @@ check "and what becomes of it" until_true 10 shows key fourth
 expect "no event tells of a trouble" "" eval 'events_of parts | grep Failed'
 pod firm-parts 'sleep 1000' "{name: data, mountPath: /part, subPath: key}" '{name: data, secret: {secretName: none}}'
 soon expect_match "of one that is not optional a pod waits for the whole" '^FailedMount: MountVolume.SetUp failed for volume "data" : secret "none" not found$' events_of firm-parts
-expect "as ContainerCreating" ContainerCreating c get pod firm-parts -o 'jsonpath={.status.containerStatuses[0].state.waiting.reason}'
+soon expect "as ContainerCreating" ContainerCreating c get pod firm-parts -o 'jsonpath={.status.containerStatuses[0].state.waiting.reason}'
 c delete pod parts firm-parts --wait=false >/dev/null
 
 echo "# a claim for one pod, and two that name the node"
@@ -184,7 +184,7 @@ P
 mkdir "$hung"
 python3 "$T/hang.py" "$hung" >"$T/hang.log" 2>&1 &
 hanging=$!
-until_true 5 grep -q . "$T/hang.log"
+until_true 20 grep -q . "$T/hang.log"
 if grep -qx mounted "$T/hang.log"; then
   held="held1 held2 held3 held4 held5 held6"  # more than the node works on at once
   for one in $held; do pod "$one" 'sleep 1000' "$in_data" "{name: data, hostPath: {path: $hung/$one}}"; done
@@ -200,7 +200,7 @@ if grep -qx mounted "$T/hang.log"; then
 Y
   c delete pod user >/dev/null; c delete pvc gone --wait=false >/dev/null
   check "a claim's volume is deleted, though another volume is there" until_true 20 deleted gone
-  check "a pod that waits is deleted" eval 'c delete pod held6 --timeout=20s'
+  check "a pod that waits is deleted" eval 'c delete pod held6 --timeout=120s'
   stop_daemon; start_daemon
   check "the daemon ends and begins anew" ready
   check "others run as before" phase_is pod quick Running

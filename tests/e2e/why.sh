@@ -25,7 +25,7 @@ deployment elsewhere '' 'nodeSelector: {disk: ssd},' >/dev/null
 told deployment/elsewhere "the selector that no node matches" "NodeAffinity +node\(s\) didn't match Pod's node affinity/selector"
 echo "# a pod that stands where it should"
 deployment fine '' >/dev/null
-check "it runs" c rollout status deployment fine --timeout=30s
+check "it runs" c rollout status deployment fine --timeout=120s
 pod=$(c get pods -l app=fine -o 'jsonpath={.items[0].metadata.name}')
 told "pod/$pod" "filters that passed" 'TaintToleration +ok'
 told "pod/$pod" "and the scores of its node" 'ImageLocality +[0-9]+ +[0-9]+ +1 +[0-9]+'
