@@ -19,7 +19,7 @@
 namespace coracle::ctl {
 namespace {
 
-const std::string kMaps = "/api/v1/namespaces/default/configmaps/";
+const std::string kMapsPath = "/api/v1/namespaces/default/configmaps/";
 
 class SelectionTest : public testing::Test {
  protected:
@@ -40,7 +40,7 @@ class SelectionTest : public testing::Test {
 
   static std::string app_of(const std::string& name) { return name == "one" ? "web" : "db"; }
   void put_map(const std::string& name) {
-    api_.put(kMaps + name, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","uid":"u-)" + name +
+    api_.put(kMapsPath + name, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","uid":"u-)" + name +
                                R"(","labels":{"app":")" + app_of(name) + R"("},"name":")" + name + R"("}})");
   }
   static std::string map(const std::string& name) {
@@ -51,7 +51,7 @@ class SelectionTest : public testing::Test {
     std::ofstream(directory_ + "/" + name) << text;
     return directory_ + "/" + name;
   }
-  bool there(const std::string& name) const { return api_.objects().contains(kMaps + name); }
+  bool there(const std::string& name) const { return api_.objects().contains(kMapsPath + name); }
   FakeApi::Outcome run(const std::vector<std::string>& words) {
     api_.reset(objects_);
     return api_.run(words);
