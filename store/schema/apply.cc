@@ -172,20 +172,31 @@ Entry before_first_apply(const KindInfo& kind, const json::value& live, const Ma
           written_fields(kind, nullptr, part)};
 }
 
-// Merges old Update entries if there are many.
+// Merges old Update entries if there are many: those of one version into one entry, as each names the fields of its version.
+// Source: apimachinery managedfields, capmanagers.go.
 void cap_updates(std::vector<Entry>& entries) {
   std::vector<size_t> updates;
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].operation == "Update") updates.push_back(i);
   if (updates.size() <= kUpdateEntriesMax) return;
-  std::stable_sort(updates.begin(), updates.end(), [&](size_t a, size_t b) { return entries[a].time < entries[b].time; });
+  std::stable_sort(updates.begin(), updates.end(), [&](size_t a, size_t b) {
+    bool newer_a = entries[a].manager != kAncient, newer_b = entries[b].manager != kAncient;
+    return std::tie(entries[a].time, newer_a) < std::tie(entries[b].time, newer_b);
+  });
   size_t surplus = updates.size() - kUpdateEntriesMax;
-  json::object all = std::move(entries[updates[0]].fields);
-  for (size_t i = 1; i <= surplus; ++i) all = union_of(std::move(all), entries[updates[i]].fields);
-  Entry& kept = entries[updates[surplus]];
-  kept.fields = std::move(all);
-  kept.manager = kAncient;
-  std::set<size_t> gone(updates.begin(), updates.begin() + ptrdiff_t(surplus));
+  std::map<std::string, size_t> oldest;  // the entry that takes the others, by version
+  std::set<size_t> gone;
+  for (size_t i : updates) {
+    if (gone.size() == surplus) break;
+    auto [found, fresh] = oldest.try_emplace(entries[i].api_version, i);
+    if (fresh) continue;
+    Entry& kept = entries[found->second];
+    kept.fields = union_of(std::move(kept.fields), entries[i].fields);
+    kept.manager = kAncient;
+    kept.subresource.clear();
+    kept.time = entries[i].time;
+    gone.insert(i);
+  }
   std::vector<Entry> rest;
   for (size_t i = 0; i < entries.size(); ++i)
     if (!gone.contains(i)) rest.push_back(std::move(entries[i]));

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "store/schema/convert.h"
 #include "store/schema/field_set.h"
 #include "tests/store/schema/prepared.h"
 
@@ -341,6 +344,37 @@ TEST(Apply, many_writers_become_one_old_one) {
   }
   EXPECT_EQ(get_array(map, "metadata.managedFields").size(), 10u);
   EXPECT_NE(fields_of_manager(map, "ancient-changes").find("f:k0"), std::string::npos);
+}
+
+// Each entry names the fields of its version.
+TEST(Apply, old_writers_in_two_versions_become_one_in_each) {
+  const KindInfo* before = catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
+  const KindInfo& other = *catalog().by_kind("autoscaling/v2", "HorizontalPodAutoscaler");
+  const KindInfo& first = *before;
+  json::value scaler = MUST(decode(first.type(), parsed(R"({"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler",
+      "metadata":{"name":"h","annotations":{"z":"z"}},
+      "spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"d"}}})")))
+                           .value;
+  for (int i = 0; i < 30; ++i) {
+    const KindInfo& info = i % 2 ? other : first;
+    scaler = convert(*before, info, std::move(scaler));
+    before = &info;
+    json::value next = scaler;
+    next.at("metadata").at("annotations").as_object()["a" + std::to_string(i)] = "v";
+    track_update(info, scaler, next, {"w" + std::to_string(i)}, kNow + std::chrono::seconds(i));
+    scaler = std::move(next);
+  }
+  EXPECT_EQ(get_array(scaler, "metadata.managedFields").size(), 10u);
+  std::map<std::string, std::string> ancient;
+  for (const json::value& entry : get_array(scaler, "metadata.managedFields"))
+    if (get_string(entry, "manager") == "ancient-changes")
+      ancient[std::string(get_string(entry, "apiVersion"))] += to_text(*find(entry, "fieldsV1.f:metadata.f:annotations"));
+  ASSERT_EQ(ancient.size(), 2u);
+  for (int i = 0; i < 22; ++i) {
+    std::string name = "\"f:a" + std::to_string(i) + "\":{}";
+    EXPECT_EQ(ancient["autoscaling/v1"].find(name) != std::string::npos, i % 2 == 0) << name;
+    EXPECT_EQ(ancient["autoscaling/v2"].find(name) != std::string::npos, i % 2 == 1) << name;
+  }
 }
 
 TEST(Apply, every_list_of_the_schema_merges_by_all_its_keys) {
