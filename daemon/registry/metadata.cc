@@ -3,10 +3,8 @@
 #include "daemon/registry/metadata.h"
 
 #include <algorithm>
-#include <set>
 
 #include "daemon/registry/identity.h"
-#include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/patch.h"
@@ -89,26 +87,19 @@ Result<void> continue_life(const Kind& kind, json::value& object, const Object& 
   TRY(check_uid(kind, object, old));
   json::object& metadata = make_metadata(object);
   const json::object& before = metadata_of(old).members();
-  for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-                               "generation", "selfLink"}) {
+  for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "generation", "selfLink"}) {
     const json::value *kept = before.if_contains(own), *sent = metadata.if_contains(own);
     if (!kept) metadata.erase(own);
     else if (!sent || *sent != *kept) metadata[own] = *kept;
   }
+  // Another time or grace than the server's is refused by the validation. Source: apiserver, BeforeUpdate.
+  if (const json::value* kept = before.if_contains("deletionTimestamp")) metadata["deletionTimestamp"] = *kept;
+  if (const json::value* kept = before.if_contains("deletionGracePeriodSeconds"))
+    if (json::value& grace = metadata["deletionGracePeriodSeconds"]; grace.is_null()) grace = *kept;
   metadata["resourceVersion"] = std::to_string(old.revision());
   if (!metadata.contains("managedFields"))
     if (const json::value* kept = before.if_contains("managedFields")) metadata["managedFields"] = *kept;
-  if (!old.deleting()) return {};
-  std::set<std::string_view> had;
-  for (std::string_view finalizer : metadata_of(old).finalizers()) had.insert(finalizer);
-  std::vector<std::string> added;
-  for (std::string_view finalizer : metadata_of(object).finalizers())
-    if (!had.contains(finalizer)) added.push_back(quoted(finalizer));
-  if (added.empty()) return {};
-  return invalid(kind, old.name(),
-                 {forbidden_field("metadata.finalizers",
-                                  "no new finalizers can be added if the object is being deleted, found new finalizers [" +
-                                      join(added, ", ") + "]")});
+  return {};
 }
 
 bool spec_changed(const json::value& object, const json::value& old) {

@@ -24,8 +24,8 @@ Result<void> begin_life(json::value& object, bool counts_generations, WallTime n
 // Errors: conflict if `object` has another uid, so that it means an earlier object of this name.
 Result<void> check_uid(const Kind& kind, const json::value& object, const Object& old);
 
-// Prepares an update: server-set fields are taken from `old`. Errors: those of check_uid; invalid if it adds a finalizer to an
-// object that is being deleted.
+// Prepares an update: server-set fields are taken from `old`. A time of deletion that `old` lacks and another grace period stay,
+// for the validation to refuse. Errors: those of check_uid.
 Result<void> continue_life(const Kind& kind, json::value& object, const Object& old);
 
 // Whether anything except metadata and status differs; such a change increases the generation.

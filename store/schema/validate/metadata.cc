@@ -115,25 +115,24 @@ void check_metadata(Findings& out, const KindInfo& kind, const json::value& obje
 }
 
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old) {
-  for (std::string_view path : {"metadata.name", "metadata.namespace", "metadata.uid", "metadata.creationTimestamp",
-                                "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"})
-    check_immutable(out, path, find(object, path), find(old, path));
   view::ObjectMeta now = metadata_of(object), before = metadata_of(old);
+  if (!before.deletion_timestamp().empty()) {
+    std::set<std::string_view> added;
+    for (std::string_view finalizer : now.finalizers()) added.insert(finalizer);
+    for (std::string_view finalizer : before.finalizers()) added.erase(finalizer);
+    std::vector<std::string> names;
+    for (std::string_view finalizer : added) names.push_back(quoted(finalizer));
+    if (!names.empty())
+      out.forbidden("metadata.finalizers",
+                    "no new finalizers can be added if the object is being deleted, found new finalizers []string{" +
+                        join(names, ", ") + "}");
+  }
   if (now.generation() < before.generation()) {
     out.invalid("metadata.generation", now.generation(), "must not be decremented");
   }
-  if (before.deletion_timestamp().empty()) return;
-  std::set<std::string_view> known;
-  for (std::string_view finalizer : before.finalizers()) known.insert(finalizer);
-  std::vector<std::string> added;
-  for (std::string_view finalizer : now.finalizers()) {
-    if (!known.contains(finalizer)) added.push_back(quoted(finalizer));
-  }
-  if (!added.empty()) {
-    out.forbidden("metadata.finalizers",
-                  "no new finalizers can be added if the object is being deleted, found new finalizers "
-                  "[]string{" +
-                      join(added, ", ") + "}");
+  for (std::string_view path : {"metadata.name", "metadata.namespace", "metadata.uid", "metadata.creationTimestamp",
+                                "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"}) {
+    check_immutable(out, path, find(object, path), find(old, path));
   }
 }
 
