@@ -159,7 +159,7 @@ Result<json::value> read_patch(Call& call, PatchType type, registry::Duplicates&
   paths.clear();
   auto documents = parse_yaml(body, nullptr, &paths);
   note_duplicates_in_yaml(duplicates, body, paths);
-  if (!documents) return bad_request("error decoding patch: " + documents.error().text());
+  if (!documents) return bad_request("error decoding YAML: " + documents.error().text());
   if (documents->size() != 1) return bad_request("an apply patch must be one YAML document");
   return std::move(documents->front());
 }

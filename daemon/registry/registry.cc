@@ -243,7 +243,7 @@ Result<void> check_applied(const schema::KindInfo& info, const json::value& patc
   const std::vector<std::string>& duplicates = writer.duplicates.warnings;
   if (duplicates.empty() || writer.validation == FieldValidation::ignore) return {};
   if (writer.validation == FieldValidation::strict)
-    return bad_request("error strict decoding patch: error converting YAML to JSON: " + yaml_error(duplicates));
+    return bad_request("error strict decoding YAML: error converting YAML to JSON: " + yaml_error(duplicates));
   if (writer.warnings) writer.warnings->insert(writer.warnings->end(), duplicates.begin(), duplicates.end());
   return {};
 }

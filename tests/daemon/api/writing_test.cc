@@ -118,7 +118,7 @@ TEST_F(Writing, of_keys_that_stand_twice_the_last_counts) {
     RawAnswer strict = ask("twice", "Strict");
     EXPECT_EQ(strict.status, 400) << way;
     const std::string_view says = applies
-                                      ? "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n"
+                                      ? "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
                                         "  line 6: key \"a\" already set in map"
                                       : "strict decoding error: yaml: unmarshal errors:\n  line 6: key \"a\" already set in map";
     EXPECT_NE(message(strict).find(says), std::string::npos) << message(strict);
@@ -163,8 +163,12 @@ TEST_F(Writing, fields_that_nobody_knows_cannot_be_applied) {
   EXPECT_EQ(apply(R"(,"data":null)", "Strict").status, 200) << "null is no unknown field";
   RawAnswer twice = apply(R"(,"data":{"a":"b"},"data":{"a":"c"})", "Strict");
   EXPECT_EQ(twice.status, 400);
-  EXPECT_NE(message(twice).find("error strict decoding patch: "), std::string::npos) << message(twice);
+  EXPECT_NE(message(twice).find("error strict decoding YAML: "), std::string::npos) << message(twice);
   EXPECT_NE(message(twice).find("line 1: key \"data\" already set in map"), std::string::npos) << message(twice);
+  RawAnswer broken =
+      client.ask("PATCH", at("known") + "?fieldManager=me", "a: [", "Content-Type: application/apply-patch+yaml\r\n");
+  EXPECT_EQ(broken.status, 400);
+  EXPECT_TRUE(message(broken).starts_with("error decoding YAML: ")) << message(broken);
 }
 
 // In the order in which Kubernetes tells them. Source: kubernetes test/integration/apiserver/field_validation_test.go.
