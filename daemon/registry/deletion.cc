@@ -51,6 +51,11 @@ Result<void> apply_propagation(json::value& body, const std::string& propagation
     return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " +
                                     coracle::quoted(propagation) +
                                     ": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
+  if (traits.no_owners) {  // nobody would take the finalizers off
+    remove_finalizer(body, "foregroundDeletion");
+    remove_finalizer(body, "orphan");
+    return {};
+  }
   if (propagation.empty()) {  // finalizers with another propagation policy are respected
     bool said = names_finalizer(body, "foregroundDeletion") || names_finalizer(body, "orphan");
     if (traits.orphans_dependents && !said) add_finalizer(body, "orphan");

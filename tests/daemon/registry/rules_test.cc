@@ -29,7 +29,8 @@ ObjectPtr pod(const std::string& metadata, const std::string& rest) {
 }
 
 TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
-  const schema::KindTraits pods{.counts_generations = true, .graceful = true}, plain{}, orphaning{.orphans_dependents = true};
+  const schema::KindTraits pods{.counts_generations = true, .graceful = true}, plain{}, orphaning{.orphans_dependents = true},
+      ownerless{.no_owners = true};
   const WallTime now = WallTime(std::chrono::seconds(1'700'000'000));
   const std::string bound = R"("spec":{"nodeName":"x","terminationGracePeriodSeconds":7})", unbound = R"("spec":{})";
   const std::string marked = R"(,"deletionTimestamp":"2023-11-14T22:13:20Z","deletionGracePeriodSeconds":7)";
@@ -78,6 +79,9 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"finalizers hold a finished pod", pod(marked + R"(,"finalizers":["a/b"])", bound), pods, grace(0), "mark 0"},
            {"foreground is a finalizer", pod("", unbound), plain, propagated("Foreground"), "mark 0"},
            {"orphan is a finalizer", pod("", unbound), plain, propagated("Orphan"), "mark 0"},
+           {"unless nobody takes it off", pod("", unbound), ownerless, propagated("Foreground"), "remove"},
+           {"nor the other", pod("", unbound), ownerless, propagated("Orphan"), "remove"},
+           {"nor one that is there", pod(R"(,"finalizers":["orphan"])", unbound), ownerless, {}, "remove"},
            {"background takes them off", pod(R"(,"finalizers":["orphan"])", unbound), plain, propagated("Background"), "remove"},
        }) {
     DeletionPlan plan = MUST(plan_deletion(*row.before, row.options, row.traits, now));
