@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::chrono::seconds kWorkerIdle{20};  // an idle thread ends after that
 constexpr std::chrono::milliseconds kLinger{20};
+constexpr std::chrono::microseconds kNoWait{10};  // a wait that took less found its data there
 // How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
 constexpr std::chrono::milliseconds kTimeout{50};
 constexpr std::chrono::milliseconds kAcceptPause{200};  // pause of accepting when the process is out of descriptors
@@ -75,6 +76,7 @@ struct Connection {
   size_t blank_bytes = 0;                // empty lines before the request
   bool long_head = false;                // counted in Shared::long_heads
   size_t lingers = 0;                    // after a final response: how many more input bytes are discarded
+  bool hurries = false;                  // its last request was there when it was waited for
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
@@ -165,7 +167,7 @@ struct HttpServer::State {
   void work();
   ConnectionPtr next();
   void attend(const ConnectionPtr& connection);
-  bool more_to_serve(TlsConnection& tls);
+  bool more_to_serve(Connection& connection, bool is_likely);
   // again: keep the connection; later: wait for the rest of a head; never: close it; lingers: close it after the peer had time to
   // read the response.
   enum class Served { again, later, never, lingers };
@@ -376,7 +378,9 @@ void HttpServer::State::attend(const ConnectionPtr& connection) {
     connection->greeted = true;
   }
   connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
-  while (more_to_serve(connection->tls)) {
+  connection->hurries = false;
+  // The acceptor has seen input.
+  for (bool seen = true; more_to_serve(*connection, seen || connection->hurries); seen = false) {
     Served served = serve_one(*connection);
     if (served != Served::later) drop_long_head(*connection);
     if (served == Served::never) return connection->tls.close();
@@ -386,14 +390,22 @@ void HttpServer::State::attend(const ConnectionPtr& connection) {
   }
 }
 
-// Waits a moment: so a busy client's next request is served without passing through the acceptor.
-bool HttpServer::State::more_to_serve(TlsConnection& tls) {
-  if (tls.has_buffered_input()) return true;
+// Waits a moment: so a busy client's next request is served without passing through the acceptor. `is_likely`: the request is
+// there, most likely, and is read without asking the kernel first.
+bool HttpServer::State::more_to_serve(Connection& connection, bool is_likely) {
+  TlsConnection& tls = connection.tls;
+  auto read_what_is_there = [&] {
+    if (tls.peer_gone()) tls.close();
+    return tls.has_buffered_input();
+  };
+  if (tls.has_buffered_input() || (is_likely && read_what_is_there())) return true;
+  if (tls.broken()) return false;
   bool busy = shared.with([](const Shared& b) { return !b.waiting.empty() || b.stopping; });
+  SteadyTime began = std::chrono::steady_clock::now();
   auto woken = sys::wait_ready(tls.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
-  if (!woken.first.readable) return false;
-  if (tls.peer_gone()) tls.close();
-  return tls.has_buffered_input();
+  if (!woken.first.readable) return connection.hurries = false;
+  connection.hurries = std::chrono::steady_clock::now() - began < kNoWait;
+  return read_what_is_there();
 }
 
 bool HttpServer::State::take_long_head(Connection& connection) {

@@ -120,6 +120,26 @@ TEST_F(HttpServerTest, answers_requests_sent_at_once_in_their_order) {
   EXPECT_EQ(client.receive().body, "GET /b ");
 }
 
+TEST_F(HttpServerTest, answers_a_client_that_is_one_request_ahead_or_pauses) {
+  start();
+  RawClient client(port);
+  auto path = [](int i) { return "/" + std::to_string(i); };
+  auto send = [&](int i) { return client.send("GET " + path(i) + " HTTP/1.1\r\nHost: x\r\n\r\n"); };
+  ASSERT_TRUE(send(0));
+  for (int i = 0; i < 200; i++) {
+    const bool ahead = i % 20 < 10;
+    if (ahead) {
+      ASSERT_TRUE(send(i + 1));
+    }
+    EXPECT_EQ(client.receive().body, "GET " + path(i) + " ");
+    if (i % 40 == 39) std::this_thread::sleep_for(std::chrono::milliseconds(30));  // it rests meanwhile
+    if (!ahead) {
+      ASSERT_TRUE(send(i + 1));
+    }
+  }
+  EXPECT_EQ(http_server->counts().connections, 1);
+}
+
 TEST_F(HttpServerTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
   start();
   RawClient client(port);
