@@ -33,8 +33,9 @@ bool headless(const view::Service& service);  // clusterIP: None
 // The Service's IPv4 cluster IP; empty if it is headless or ExternalName, or has none yet.
 Ipv4 cluster_address(const view::Service& service);
 
-// "ns/name" of the EndpointSlice's Service; the index "service" of an informer of slices.
+// "ns/name" of the EndpointSlice's Service; "" if it has none.
 std::string service_of(const Object& slice);
+inline constexpr const char* kServiceIndex = "service-of";  // the index of an informer of slices by service_of()
 
 struct Backend {
   Ipv4 address;

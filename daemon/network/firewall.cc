@@ -65,6 +65,19 @@ Result<bool> Firewall::apply(const Ruleset& rules) {
   return true;
 }
 
+Result<void> Firewall::apply_part(const Ruleset& before, const Ruleset& after) {
+  std::string change = change_script(before, after);
+  if (change.empty()) return {};
+  auto done = run(change);
+  if (!done) {
+    applied_.reset();
+    return done;
+  }
+  ++transactions_;
+  replace_part(*applied_, before, after);
+  return {};
+}
+
 Result<void> Firewall::remove() { return run(remove_script()); }
 
 }  // namespace coracle::network

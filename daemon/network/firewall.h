@@ -21,7 +21,11 @@ class Firewall {
   // Applies `rules`; does nothing if they are equal to the last applied ones. Returns whether the whole table was replaced.
   // Blocks about 0.15 ms per changed element. Errors: internal with nft's message; then the kernel's rules are unchanged.
   Result<bool> apply(const Ruleset& rules);
-  void forget() { applied_.reset(); }                      // the next apply replaces the table
+  // Replaces one part of the applied rules by another; is_replaceable() must hold. Errors: as apply; then the next apply replaces
+  // the table.
+  Result<void> apply_part(const Ruleset& before, const Ruleset& after);
+  const Ruleset* applied() const { return applied_ ? &*applied_ : nullptr; }  // null: they are not known
+  void forget() { applied_.reset(); }                                         // the next apply replaces the table
   uint64_t transactions() const { return transactions_; }  // number of transactions that the kernel has accepted
   static Result<void> remove();                            // removes the table; succeeds if there is none
   static Result<void> run(const std::string& script);      // runs one nft script atomically. Errors: nft's message

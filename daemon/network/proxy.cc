@@ -130,7 +130,7 @@ struct Addresses {
 class Writer {
  public:
   explicit Writer(const ProxyInput& input)
-      : input_(input), listened_on_(ports_listened_on(input)), plan_{base_rules(input), {}, {}, {}} {}
+      : input_(input), listened_on_(ports_listened_on(input)), plan_{base_rules(input), {}, {}, {}, {}, false} {}
 
   // Writes its chains, its cluster IP and its node ports. External addresses are written later, by external().
   void service(const ObjectPtr& object, const std::vector<ObjectPtr>& slices) {
@@ -274,7 +274,11 @@ class Writer {
     return UdpEndpoints(std::move(out));
   }
 
-  void hairpin(Ipv4 address) { rules().sets[kHairpin].elements.emplace(address.text() + " . " + address.text(), ""); }
+  void hairpin(Ipv4 address) {
+    std::string element = address.text() + " . " + address.text();
+    ++plan_.hairpins[element];
+    rules().sets[kHairpin].elements.emplace(std::move(element), "");
+  }
 
   // ---- external addresses ----
 
@@ -373,6 +377,7 @@ class Writer {
 
   void publish(const Port& port, Ipv4 address, const std::string& verdict) {
     const std::string where = key(port.protocol, address, port.port);
+    plan_.contested |= rules().sets[kServices].elements.contains(where) || rules().sets[kRefused].elements.contains(where);
     if (verdict.empty()) rules().sets[kRefused].elements.emplace(where, "");
     else if (rules().sets[kServices].elements.try_emplace(where, verdict).second) remember_udp(port, address, port.port);
   }
@@ -446,6 +451,56 @@ class Writer {
   std::map<std::string, std::string> holders_;  // owners of external addresses: protocol . address . port → Service
 };
 
+ProxyPlan plan_of(const ProxyInput& machine, const std::vector<ServiceState>& states) {
+  ProxyInput input = machine;
+  for (const ServiceState& state : states) {
+    if (state.service) input.service_objects.push_back(state.service);
+    input.slices.insert(input.slices.end(), state.slices.begin(), state.slices.end());
+  }
+  return plan_proxy(input);
+}
+
+// Whether no rule of other Services can depend on these: no other one may have an address in the range of cluster addresses.
+bool are_apart(const ProxyInput& machine, const std::vector<ServiceState>& states) {
+  return std::all_of(states.begin(), states.end(), [&](const ServiceState& state) {
+    Ipv4 address = state.service ? cluster_address(view::Service(*state.service)) : Ipv4();
+    return !address || (address != machine.dns && machine.services.contains(address));
+  });
+}
+
+bool is_plain(const ProxyPlan& plan) { return plan.outside.empty() && plan.ignored.empty() && !plan.contested; }
+
+size_t uses_of(const Hairpins& hairpins, const std::string& element) {
+  auto found = hairpins.find(element);
+  return found == hairpins.end() ? 0 : found->second;
+}
+
+// Fills in the change of the hairpins. False: the numbers do not fit.
+bool change_hairpins(ProxyChange& change, const Hairpins& all, const Hairpins& less, const Hairpins& more) {
+  std::map<std::string, std::string>&before = change.before.sets[kHairpin].elements,
+                        &after = change.after.sets[kHairpin].elements;
+  before.clear(), after.clear();
+  Hairpins concerned = less;
+  concerned.insert(more.begin(), more.end());
+  for (const auto& [element, uses] : concerned) {
+    const size_t then = uses_of(all, element), gone = uses_of(less, element);
+    if (then < gone) return false;
+    const size_t now = then - gone + uses_of(more, element);
+    if (then > 0) before.emplace(element, "");
+    if (now > 0) after.emplace(element, "");
+    change.hairpins.emplace(element, now);
+  }
+  return true;
+}
+
+// Whether `after` publishes an address and port that another Service has, with endpoints or without.
+bool clashes(const Ruleset& applied, const Ruleset& before, const Ruleset& after) {
+  for (auto [mine, other] : {std::pair(kServices, kRefused), std::pair(kRefused, kServices)})
+    for (const auto& [where, verdict] : after.sets.at(mine).elements)
+      if (applied.sets.at(other).elements.contains(where) && !before.sets.at(other).elements.contains(where)) return true;
+  return false;
+}
+
 // Services that another proxy serves, or none. Source: Kubernetes, well-known labels.
 bool is_others(const Object& service) {
   for (const char* label : {"service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"})
@@ -494,6 +549,18 @@ ProxyPlan plan_proxy(const ProxyInput& input) {
   if (input.dns_port != kDnsPort) writer.dns_elsewhere(input.dns, input.dns_port);
   for (const PodPort& port : input.host_ports) writer.host_port(port);
   return writer.take();
+}
+
+std::optional<ProxyChange> plan_change(const ProxyInput& machine, const std::vector<ServiceState>& was,
+                                       const std::vector<ServiceState>& is, const Ruleset& applied, const Hairpins& hairpins) {
+  if (!are_apart(machine, was) || !are_apart(machine, is)) return std::nullopt;
+  ProxyPlan before = plan_of(machine, was), after = plan_of(machine, is);
+  if (!is_plain(before) || !is_plain(after) || before.udp != after.udp) return std::nullopt;
+  ProxyChange change{std::move(before.rules), std::move(after.rules), {}};
+  if (!change_hairpins(change, hairpins, before.hairpins, after.hairpins)) return std::nullopt;
+  drop_common(change.before, change.after);
+  if (!is_replaceable(applied, change.before, change.after) || clashes(applied, change.before, change.after)) return std::nullopt;
+  return change;
 }
 
 }  // namespace coracle::network

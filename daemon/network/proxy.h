@@ -25,6 +25,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -127,14 +128,38 @@ class UdpEndpoints {
 // By the destination of clients; without address: any address of this machine (node port, host port).
 using UdpPaths = std::map<UdpAddress, std::vector<UdpEndpoints>>;
 
+// How many ports have each element of the set of hairpins: ports of several Services may have one pod behind them.
+using Hairpins = std::map<std::string, size_t>;
+
 struct ProxyPlan {
   Ruleset rules;
   UdpPaths udp;
   std::set<std::pair<Protocol, uint16_t>> outside;  // ports of external addresses and node ports, rejected ones too
   std::vector<Ignored> ignored;                     // at most kIgnoredMax
+  Hairpins hairpins;
+  bool contested = false;  // several Services want one address and port
 };
 
 // Entries that are not valid in a rule (malformed addresses or DNS names) are left out.
 ProxyPlan plan_proxy(const ProxyInput& input);
+
+// A Service and its EndpointSlices at one time.
+struct ServiceState {
+  ObjectPtr service;  // null: there is none
+  std::vector<ObjectPtr> slices;
+};
+
+// What changes in the applied rules.
+struct ProxyChange {
+  Ruleset before, after;  // parts, see ruleset.h
+  Hairpins hairpins;      // the new numbers of those that are concerned; 0: none is left
+};
+
+// The change of the rules that `applied` are, with these hairpins, when Services change from `was` to `is`: it costs what these
+// Services have, however many others there are. `machine`: the input without Services and host ports. Nothing if it may concern
+// more than these Services: external addresses, node ports, UDP flows, what is rejected, the DNS server's address. Then all rules
+// must be planned, as they must if the plan of the applied rules was contested.
+std::optional<ProxyChange> plan_change(const ProxyInput& machine, const std::vector<ServiceState>& was,
+                                       const std::vector<ServiceState>& is, const Ruleset& applied, const Hairpins& hairpins);
 
 }  // namespace coracle::network

@@ -116,6 +116,63 @@ std::string change_script(const Ruleset& before, const Ruleset& after) {
   return declare + empty + fill + drop_sets + drop;
 }
 
+void drop_common(Ruleset& before, Ruleset& after) {
+  for (auto& [name, set] : before.sets) {
+    auto other = after.sets.find(name);
+    if (other == after.sets.end()) continue;
+    std::map<std::string, std::string>& others = other->second.elements;
+    std::erase_if(set.elements, [&](const auto& element) {
+      auto same = others.find(element.first);
+      if (same == others.end() || same->second != element.second) return false;
+      others.erase(same);
+      return true;
+    });
+  }
+  std::erase_if(before.chains, [&](const auto& chain) {
+    auto same = after.chains.find(chain.first);
+    if (same == after.chains.end() || same->second != chain.second) return false;
+    after.chains.erase(same);
+    return true;
+  });
+}
+
+bool is_replaceable(const Ruleset& whole, const Ruleset& before, const Ruleset& after) {
+  for (const auto& [name, set] : before.sets) {
+    const Set* held = find_named(whole.sets, name);
+    if (held == nullptr || held->declaration != set.declaration || !missing(set, held).empty()) return false;
+  }
+  for (const auto& [name, set] : after.sets) {
+    const Set *held = find_named(whole.sets, name), *old = find_named(before.sets, name);
+    if (held == nullptr) continue;
+    if (old == nullptr) return false;
+    for (const auto& [key, value] : set.elements)
+      if (held->elements.contains(key) && !old->elements.contains(key)) return false;
+  }
+  for (const auto& [name, chain] : before.chains) {
+    const Chain* held = find_named(whole.chains, name);
+    if (held == nullptr || *held != chain) return false;
+  }
+  for (const auto& [name, chain] : after.chains)
+    if (find_named(before.chains, name) == nullptr && find_named(whole.chains, name) != nullptr) return false;
+  return true;
+}
+
+void replace_part(Ruleset& whole, const Ruleset& before, const Ruleset& after) {
+  for (const auto& [name, set] : before.sets) {
+    if (find_named(after.sets, name) == nullptr) {
+      whole.sets.erase(name);
+      continue;
+    }
+    for (const auto& [key, value] : set.elements) whole.sets[name].elements.erase(key);
+  }
+  for (const auto& [name, set] : after.sets) {
+    Set& held = whole.sets.try_emplace(name, Set{set.map, set.declaration, {}}).first->second;
+    for (const auto& [key, value] : set.elements) held.elements.insert_or_assign(key, value);
+  }
+  for (const auto& [name, chain] : before.chains) whole.chains.erase(name);
+  for (const auto& [name, chain] : after.chains) whole.chains.insert_or_assign(name, chain);
+}
+
 std::string remove_script(const std::string& table) { return "add table " + table + "\ndelete table " + table + "\n"; }
 
 }  // namespace coracle::network

@@ -44,6 +44,13 @@ std::string replace_script(const Ruleset& rules);
 // A script that changes the table from `before` to `after`; "" if they are equal. Both must be of the same table. A set with a
 // new declaration must have a new name.
 std::string change_script(const Ruleset& before, const Ruleset& after);
+// Parts of a table: the sets and chains in them are complete but for elements that both parts have.
+// Drops what two parts have in common, so that only the difference remains.
+void drop_common(Ruleset& before, Ruleset& after);
+// Whether `whole` has all of the part `before` and nothing that `after` adds to it.
+bool is_replaceable(const Ruleset& whole, const Ruleset& before, const Ruleset& after);
+// Replaces one part by another; is_replaceable() must hold. change_script(before, after) does the same in the kernel.
+void replace_part(Ruleset& whole, const Ruleset& before, const Ruleset& after);
 // A script that removes the table; it succeeds if there is none.
 std::string remove_script(const std::string& table = Ruleset().table);
 

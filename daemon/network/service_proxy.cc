@@ -56,6 +56,16 @@ std::set<LocalPort> concerned(const std::set<LocalPort>& listeners, const std::s
   return out;
 }
 
+using Served = std::map<Ipv4, size_t>;  // addresses that are served, with the number of slices
+
+Served served_by_slices(const std::vector<ServiceState>& states) {
+  Served out;
+  for (const ServiceState& state : states)
+    for (const ObjectPtr& slice : state.slices)
+      for (Ipv4 address : served_addresses({slice})) ++out[address];
+  return out;
+}
+
 Result<void> forget_flows(const UdpPaths& before, const UdpPaths& now, const Ipv4Range& services) {
   std::set<Ipv4> local = TRY(local_addresses());
   UdpFlows flows(before, now, std::move(local), services);
@@ -73,12 +83,18 @@ struct ServiceProxy::State {
   sys::TableMonitor tables;
   sys::LossMonitor links;
 
+  struct Changes {                   // since the last pass
+    bool whole = true;               // all rules must be planned
+    std::set<std::string> services;  // "ns/name"
+  };
   struct Progress {
     uint64_t wanted = 1;  // number of wakes; the first pass is requested from the start
     uint64_t applied = 0;
+    Changes changes;
+    void want_whole() { ++wanted, changes.whole = true; }
   };
   Guarded<Progress> progress{Progress{}};
-  Guarded<std::set<Ipv4>> served{std::set<Ipv4>{}};  // by the rules, and by those being applied
+  Guarded<Served> served{Served{}};  // by the rules, and by those being applied
   std::function<void()> tell_applied;
 
   // ---- used by the thread only ----
@@ -87,6 +103,15 @@ struct ServiceProxy::State {
   sys::LossMonitor::News lost_links;
   UdpPaths udp;
   bool looked_at_flows = false;
+  // What the applied rules were made of, beside the machine.
+  struct AppliedState {
+    RestingPtr service;
+    std::vector<RestingPtr> slices;
+  };
+  std::map<std::string, AppliedState> states;  // by "ns/name"
+  std::vector<PodPort> host_ports;
+  Hairpins hairpins;
+  bool contested = true;
   std::set<std::string> told;  // ignored addresses that were reported
   // Ports of external addresses and node ports, and the machine's listeners there when the rules were planned.
   std::set<std::pair<Protocol, uint16_t>> outside;
@@ -105,6 +130,10 @@ struct ServiceProxy::State {
   void look_for_listeners();
   void tell(const std::vector<Ignored>& ignored);
   Result<void> bring_level();
+  bool bring_services_level(const std::set<std::string>& changed);
+  ServiceState state_then(const std::string& name) const;
+  ServiceState state_now(const std::string& name) const;
+  void remember(const ProxyInput& input, ProxyPlan& plan);
 };
 
 ServiceProxy::ServiceProxy(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -122,11 +151,20 @@ Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig conf
       new State{std::move(config), services, slices, std::move(wake), std::move(epoll), std::move(tables), std::move(links)});
   std::unique_ptr<ServiceProxy> proxy(new ServiceProxy(std::move(state)));
   slices.add_index(kByServed, served_by);
-  for (Informer* informer : {&services, &slices})
-    informer->on_change([self = proxy.get()](const Informer::Change& change) {
-      bool concerned = !change.before || !change.after || !have_same_rules(*change.before, *change.after);
-      if (concerned) self->wake();
-    });
+  slices.add_index(kServiceIndex, [](const Object& slice) { return std::vector<std::string>{service_of(slice)}; });
+  auto concerns_rules = [](const Informer::Change& change) {
+    return !change.before || !change.after || !have_same_rules(*change.before, *change.after);
+  };
+  services.on_change([=, self = proxy.get()](const Informer::Change& change) {
+    if (concerns_rules(change)) self->wake_for({change.any().key().text()});
+  });
+  slices.on_change([=, self = proxy.get()](const Informer::Change& change) {
+    if (!concerns_rules(change)) return;
+    std::set<std::string> names;
+    for (const ObjectPtr& slice : {change.before, change.after})
+      if (slice) names.insert(service_of(*slice));
+    self->wake_for(std::move(names));
+  });
   return proxy;
 }
 
@@ -143,12 +181,20 @@ void ServiceProxy::stop() {
 }
 
 bool ServiceProxy::serves(Ipv4 address) const {
-  bool by_rules = state_->served.with([&](const std::set<Ipv4>& served) { return served.contains(address); });
+  bool by_rules = state_->served.with([&](const Served& served) { return served.contains(address); });
   return by_rules || state_->slices.count_by_index(kByServed, address.text()) > 0;
 }
 
 void ServiceProxy::wake() {
-  state_->progress.with([](State::Progress& progress) { ++progress.wanted; });
+  state_->progress.with([](State::Progress& progress) { progress.want_whole(); });
+  sys::signal_eventfd(state_->wake);
+}
+
+void ServiceProxy::wake_for(std::set<std::string> services) {
+  state_->progress.with([&](State::Progress& progress) {
+    ++progress.wanted;
+    progress.changes.services.merge(services);
+  });
   sys::signal_eventfd(state_->wake);
 }
 
@@ -224,7 +270,7 @@ Result<void> ServiceProxy::State::restore_guard() {
 void ServiceProxy::State::table_is_gone() {
   log_notice("network", "somebody removed our table or some of it; putting it back");
   firewall.forget();
-  progress.with([](Progress& now) { ++now.wanted; });
+  progress.with([](Progress& now) { now.want_whole(); });
 }
 
 void ServiceProxy::State::run(std::stop_token stop) {
@@ -241,7 +287,7 @@ void ServiceProxy::State::run(std::stop_token stop) {
       if (now >= look_due) look_for_listeners(), look_due = now + kLookInterval;
       longest = std::min(longest, until(look_due));
     }
-    auto [wanted, applied] = progress.with([](Progress& now) { return now; });
+    auto [wanted, applied] = progress.with([](const Progress& now) { return std::pair(now.wanted, now.applied); });
     if (wanted == applied || now < due) {
       sleep(wanted == applied ? longest : std::min(longest, until(due)));
       continue;
@@ -250,6 +296,7 @@ void ServiceProxy::State::run(std::stop_token stop) {
     due = now + (level ? kProxyIntervalMin : std::chrono::milliseconds(kProxyRetry));
     if (!level) {
       log_error("network", "service rules not applied", {{"why", level.error().text()}});
+      progress.with([](Progress& progress) { progress.changes.whole = true; });
       continue;
     }
     progress.with([&](Progress& progress) { progress.applied = wanted; });
@@ -261,7 +308,7 @@ void ServiceProxy::State::run(std::stop_token stop) {
 // A program of this machine that began to listen, such as sshd after a restart, gets its port back from Services.
 void ServiceProxy::State::look_for_listeners() {
   Result<std::set<LocalPort>> now = listeners.read();
-  if (now && concerned(*now, outside) != listeners_there) progress.with([](Progress& now) { ++now.wanted; });
+  if (now && concerned(*now, outside) != listeners_there) progress.with([](Progress& now) { now.want_whole(); });
 }
 
 void ServiceProxy::State::tell(const std::vector<Ignored>& ignored) {
@@ -276,7 +323,75 @@ void ServiceProxy::State::tell(const std::vector<Ignored>& ignored) {
   told = std::move(now);
 }
 
+ServiceState ServiceProxy::State::state_then(const std::string& name) const {
+  auto found = states.find(name);
+  if (found == states.end()) return {};
+  ServiceState out{found->second.service ? found->second.service->awake() : nullptr, {}};
+  for (const RestingPtr& slice : found->second.slices) out.slices.push_back(slice->awake());
+  return out;
+}
+
+ServiceState ServiceProxy::State::state_now(const std::string& name) const {
+  size_t slash = name.find('/');
+  Key key = slash == name.npos ? Key{} : Key{name.substr(0, slash), name.substr(slash + 1)};
+  return {services.get(key), slices.by_index(kServiceIndex, name)};
+}
+
+void ServiceProxy::State::remember(const ProxyInput& input, ProxyPlan& plan) {
+  states.clear();
+  for (const ObjectPtr& service : input.service_objects) states[service->key().text()].service = service->at_rest();
+  for (const ObjectPtr& slice : input.slices) states[service_of(*slice)].slices.push_back(slice->at_rest());
+  host_ports = input.host_ports;
+  hairpins = std::move(plan.hairpins);
+  contested = plan.contested;
+}
+
+// False: all rules must be planned.
+bool ServiceProxy::State::bring_services_level(const std::set<std::string>& changed) {
+  hear_of_tables();
+  const Ruleset* rules = firewall.applied();
+  if (!rules || contested || changed.size() > kFewServices || config.host_ports() != host_ports) return false;
+  std::vector<ServiceState> was, is;
+  for (const std::string& name : changed) was.push_back(state_then(name)), is.push_back(state_now(name));
+  ProxyInput machine{.pods = config.pods,
+                     .services = config.services,
+                     .dns = config.dns,
+                     .dns_port = config.dns_port,
+                     .api_port = config.api_port};
+  std::optional<ProxyChange> change = plan_change(machine, was, is, *rules, hairpins);
+  if (!change) return false;
+  const Served served_then = served_by_slices(was), served_now = served_by_slices(is);
+  served.with([&](Served& now) {
+    for (const auto& [address, slices] : served_now) now[address] += slices;
+  });
+  const uint64_t before = firewall.transactions();
+  Result<void> applied = firewall.apply_part(change->before, change->after);
+  if (!applied) {
+    log_debug("network", "the service rules are not as they were left", {{"why", applied.error().text()}});
+    return false;
+  }
+  served.with([&](Served& now) {
+    for (const auto& [address, slices] : served_then)
+      if ((now[address] -= slices) == 0) now.erase(address);
+  });
+  hear_of_tables(firewall.transactions() - before);
+  for (const auto& [element, uses] : change->hairpins)
+    if (uses > 0) hairpins[element] = uses;
+    else hairpins.erase(element);
+  auto state = is.begin();
+  for (const std::string& name : changed) {
+    AppliedState now{state->service ? state->service->at_rest() : nullptr, {}};
+    for (const ObjectPtr& slice : state->slices) now.slices.push_back(slice->at_rest());
+    if (now.service || !now.slices.empty()) states[name] = std::move(now);
+    else states.erase(name);
+    ++state;
+  }
+  return true;
+}
+
 Result<void> ServiceProxy::State::bring_level() {
+  Changes changes = progress.with([](Progress& now) { return std::exchange(now.changes, {false, {}}); });
+  if (!changes.whole && bring_services_level(changes.services)) return {};
   ProxyInput input{config.pods,
                    config.services,
                    config.dns,
@@ -297,11 +412,12 @@ Result<void> ServiceProxy::State::bring_level() {
   listeners_there = concerned(input.listeners, outside);
   tell(plan.ignored);
   hear_of_tables();
-  std::set<Ipv4> to_serve = served_addresses(input.slices);
-  served.with([&](std::set<Ipv4>& now) { now.insert(to_serve.begin(), to_serve.end()); });
+  Served to_serve = served_by_slices({{nullptr, input.slices}});
+  served.with([&](Served& now) { now.insert(to_serve.begin(), to_serve.end()); });
   const uint64_t before = firewall.transactions();
   bool replaced = TRY(firewall.apply(plan.rules));
-  served.with([&](std::set<Ipv4>& now) { now = std::move(to_serve); });
+  served.with([&](Served& now) { now = std::move(to_serve); });
+  remember(input, plan);
   hear_of_tables(firewall.transactions() - before);
   // Flows that began while there was no table are not translated.
   const bool first = !std::exchange(looked_at_flows, true);  // the first time, flows of an earlier daemon may exist

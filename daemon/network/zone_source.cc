@@ -9,7 +9,6 @@ namespace coracle::network {
 namespace {
 
 constexpr const char* kNamespaceIndex = "dns-namespace";
-constexpr const char* kServiceIndex = "dns-service";
 constexpr const char* kAddressIndex = "dns-address";
 
 std::vector<std::string> addresses_of_slice(const Object& object) {
