@@ -157,6 +157,46 @@ TEST(Catalog, traits_of_what_is_stored_stand_at_the_version_that_is_stored) {
   }
 }
 
+// Source: kubernetes, test/integration/apiserver/apidefinitions.
+TEST(Catalog, kinds_are_written_as_kubernetes_writes_them) {
+  auto those = [](auto&& has) {
+    std::set<std::string> names;
+    for (const KindInfo& info : catalog().kinds())
+      if (info.has_verb("update") && has(info, info.stored().traits)) names.insert(info.kind.qualified_resource());
+    return names;
+  };
+  using Names = std::set<std::string>;
+  EXPECT_EQ(
+      those([](const KindInfo& info, auto&) { return info.traits.created_by_update; }),
+      (Names{"clusterrolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "endpoints", "events",
+             "events.events.k8s.io", "leases.coordination.k8s.io", "limitranges", "rolebindings.rbac.authorization.k8s.io",
+             "roles.rbac.authorization.k8s.io", "runtimeclasses.node.k8s.io", "services"}));
+  EXPECT_EQ(those([](const KindInfo& info, auto&) { return info.traits.update_needs_revision; }),
+            (Names{"apiservices.apiregistration.k8s.io", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io",
+                   "csistoragecapacities.storage.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
+                   "leases.coordination.k8s.io", "mutatingadmissionpolicies.admissionregistration.k8s.io",
+                   "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+                   "mutatingwebhookconfigurations.admissionregistration.k8s.io", "poddisruptionbudgets.policy",
+                   "runtimeclasses.node.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io",
+                   "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+                   "validatingwebhookconfigurations.admissionregistration.k8s.io", "volumeattachments.storage.k8s.io"}));
+  EXPECT_EQ(those([](auto&, const KindTraits& traits) { return traits.orphans_dependents; }),
+            (Names{"jobs.batch", "replicationcontrollers"}));
+  EXPECT_EQ(those([](auto&, const KindTraits& traits) { return traits.no_owners; }), (Names{"events", "events.events.k8s.io"}));
+  EXPECT_EQ(those([](const KindInfo& info, const KindTraits& traits) {
+              return info.subresource("status") && !traits.counts_generations;
+            }),
+            (Names{"apiservices.apiregistration.k8s.io", "certificatesigningrequests.certificates.k8s.io",
+                   "horizontalpodautoscalers.autoscaling", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes",
+                   "resourceclaims.resource.k8s.io", "resourcequotas", "servicecidrs.networking.k8s.io", "services",
+                   "volumeattachments.storage.k8s.io"}));
+  EXPECT_EQ(those([](auto&, const KindTraits& traits) { return traits.status_keeps == "all"; }),
+            (Names{"apiservices.apiregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io",
+                   "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "resourceclaims.resource.k8s.io",
+                   "servicecidrs.networking.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io",
+                   "volumeattachments.storage.k8s.io"}));
+}
+
 TEST(Catalog, traits_name_fields_that_there_are) {
   auto has_field = [](const Type& root, std::string_view path) {
     const Type* type = &root;
