@@ -47,15 +47,21 @@ bool tells_holders(const json::value& object) {
   });
 }
 
-// `storage`: the memory resource of the result.
+// `storage`: the memory resource of the result. Of two entries with one holder, which a body may have, the later one counts.
 std::vector<Entry> entries_of(const json::value& object, json::storage_ptr storage) {
   std::vector<Entry> entries;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, size_t> known;
   const json::array& list = get_array(object, "metadata.managedFields");
   entries.reserve(list.size() + 1);
   for (const json::value& value : list) {
-    entries.push_back({std::string(get_string(value, "manager")), std::string(get_string(value, "operation")),
-                       std::string(get_string(value, "apiVersion")), std::string(get_string(value, "time")),
-                       std::string(get_string(value, "subresource")), json::object(get_object(value, "fieldsV1"), storage)});
+    Entry entry{std::string(get_string(value, "manager")),     std::string(get_string(value, "operation")),
+                std::string(get_string(value, "apiVersion")),  std::string(get_string(value, "time")),
+                std::string(get_string(value, "subresource")), json::object(get_object(value, "fieldsV1"), storage)};
+    auto holder = std::make_tuple(entry.manager, entry.operation, entry.operation == "Apply" ? std::string() : entry.api_version,
+                                  entry.subresource);
+    auto [found, fresh] = known.try_emplace(std::move(holder), entries.size());
+    if (fresh) entries.push_back(std::move(entry));
+    else entries[found->second] = std::move(entry);
   }
   return entries;
 }

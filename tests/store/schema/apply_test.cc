@@ -333,6 +333,17 @@ TEST(Apply, a_body_can_hand_fields_to_another_holder) {
   EXPECT_EQ(to_text(nonsense), to_text(old));
 }
 
+TEST(Apply, of_two_entries_with_one_holder_the_later_counts) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value old = *server_side_apply(info, kNone, parsed(R"({"metadata":{"name":"x"},"data":{"a":"1"}})"), {"one"}, kNow);
+  old = *server_side_apply(info, old, parsed(R"({"data":{"b":"1"}})"), {"two"}, kNow);
+  json::value next = old;
+  for (json::value& entry : next.at("metadata").at("managedFields").as_array()) entry.as_object()["manager"] = "both";
+  track_update(info, old, next, {"renamer"}, kNow);
+  EXPECT_EQ(get_array(next, "metadata.managedFields").size(), 1u);
+  EXPECT_EQ(fields_of_manager(next, "both"), R"(Apply{"f:data":{"f:b":{}}})");
+}
+
 TEST(Apply, many_writers_become_one_old_one) {
   const KindInfo& info = catalog().of(kConfigMap);
   json::value map = parsed(R"({"metadata":{"name":"x"},"data":{}})");
