@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warnings: about accepted objects that are probably mistakes or use deprecated features, with Kubernetes' texts. Source:
 // kube-apiserver, WarningsOnCreate and WarningsOnUpdate of its strategies; pkg/api/pod/warnings.go, pkg/api/node/util.go,
-// pkg/api/service/warnings.go.
+// pkg/api/service/warnings.go, pkg/api/persistentvolume/util.go, pkg/api/persistentvolumeclaim/util.go, pkg/api/storage/util.go.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -51,6 +51,11 @@ constexpr Pair kVolumes[] = {
     {"cephfs", "deprecated in v1.28, non-functional in v1.31+"},
     {"rbd", "deprecated in v1.28, non-functional in v1.31+"},
 };
+constexpr Pair kStorageAnnotations[] = {
+    {"volume.beta.kubernetes.io/storage-class", "deprecated since v1.8; use \"storageClassName\" attribute instead"},
+    {"volume.beta.kubernetes.io/mount-options", "deprecated since v1.31; use \"mountOptions\" attribute instead"},
+};
+constexpr std::string_view kPersistentVolumes[] = {"cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"};
 constexpr std::string_view kSeccompPod = "seccomp.security.alpha.kubernetes.io/pod";
 constexpr std::string_view kSeccompContainer = "container.seccomp.security.alpha.kubernetes.io/";
 constexpr std::string_view kAppArmor = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
@@ -295,6 +300,46 @@ void check_name(const Request& request, const std::string& name, Texts& out) {
                 ", which can result in surprising behavior; a DNS label is recommended: [" + join(why, " ") + "]");
 }
 
+// ---- storage ----
+
+void check_storage_annotations(const json::value& object, std::span<const Pair> table, Texts& out) {
+  const json::object& annotations = metadata_of(object).annotations();
+  for (const auto& [key, says] : table)
+    if (annotations.contains(key)) out.push_back(keyed("metadata.annotations", key) + ": " + std::string(says));
+}
+
+void warn_of_claim(const json::value& claim, Texts& out) {
+  check_storage_annotations(claim, std::span(kStorageAnnotations).first(1), out);
+  view::VolumeResourceRequirements resources = view::PersistentVolumeClaim(claim).spec().resources();
+  check_bytes(resources.requests(), "spec.resources.requests", out);
+  check_bytes(resources.limits(), "spec.resources.limits", out);
+}
+
+void warn_of_volume(const json::value& volume, Texts& out) {
+  view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
+  check_storage_annotations(volume, kStorageAnnotations, out);
+  if (spec.persistent_volume_reclaim_policy() == "Recycle")
+    out.push_back(
+        "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
+        "use dynamic provisioning.");
+  each_item(spec.node_affinity().required().node_selector_terms(), "spec.nodeAffinity.required.nodeSelectorTerms",
+            [&](view::NodeSelectorTerm term, const std::string& at) { check_terms(term, at, out); });
+  for (std::string_view kind : kPersistentVolumes)
+    if (spec.members().contains(kind))
+      out.push_back("spec." + (kind == "storageos" ? "storageOS" : std::string(kind)) + ": " +
+                    std::string(meaning_of(kind, kVolumes)));
+}
+
+void warn_of_class(view::StorageClass storage_class, Texts& out) {
+  each_item(storage_class.allowed_topologies(), "allowedTopologies", [&](view::TopologySelectorTerm term, const std::string& at) {
+    each_item(term.match_label_expressions(), at + ".matchLabelExpressions",
+              [&](view::TopologySelectorLabelRequirement one, const std::string& place) {
+                std::string_view says = meaning_of(one.key(), kNodeLabels);
+                if (!says.empty()) out.push_back(place + ".key: " + std::string(says));
+              });
+  });
+}
+
 class Warnings : public Plugin {
  public:
   std::string_view name() const override { return "Warnings"; }
@@ -329,13 +374,9 @@ class Warnings : public Plugin {
     if (request.creates(kIngress) && !view::Ingress(object).spec().has_ingress_class_name() &&
         metadata_of(object).annotations().contains("kubernetes.io/ingress.class"))
       out.push_back("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
-    if (request.kind == kPersistentVolumeClaim)
-      check_bytes(view::PersistentVolumeClaim(object).spec().resources().requests(), "spec.resources.requests", out);
-    if (request.kind == kPersistentVolume &&
-        view::PersistentVolume(object).spec().persistent_volume_reclaim_policy() == "Recycle")
-      out.push_back(
-          "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
-          "use dynamic provisioning.");
+    if (request.kind == kPersistentVolumeClaim) warn_of_claim(object, out);
+    if (request.kind == kPersistentVolume) warn_of_volume(object, out);
+    if (request.kind == kStorageClass) warn_of_class(view::StorageClass(object), out);
     for (std::string& text : out) request.warn(std::move(text));
     return {};
   }

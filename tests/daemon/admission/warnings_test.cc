@@ -204,6 +204,29 @@ TEST_F(Warnings, of_volumes_and_ingresses) {
     "accessModes":["ReadWriteOnce"],"hostPath":{"path":"/srv/v"},"persistentVolumeReclaimPolicy":"Recycle"}})"),
       "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
       "use dynamic provisioning.");
+  EXPECT_EQ(of(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"old","namespace":"default","annotations":{
+    "volume.beta.kubernetes.io/storage-class":"slow"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{
+    "storage":"1Gi"},"limits":{"storage":"1500m"}}}})"),
+            "metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use \"storageClassName\" "
+            "attribute instead\n"
+            "spec.resources.limits[storage]: fractional byte value \"1500m\" is invalid, must be an integer");
+  EXPECT_EQ(
+      of(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"old","annotations":{
+    "volume.beta.kubernetes.io/mount-options":"ro","volume.beta.kubernetes.io/storage-class":"slow"}},"spec":{"capacity":{
+    "storage":"1Gi"},"accessModes":["ReadWriteOnce"],"cephfs":{"monitors":["192.0.2.1"]},"nodeAffinity":{"required":{
+    "nodeSelectorTerms":[{"matchExpressions":[{"key":"beta.kubernetes.io/os","operator":"In","values":["linux"]}]}]}}}})"),
+      "metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use \"storageClassName\" attribute "
+      "instead\n"
+      "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use \"mountOptions\" attribute "
+      "instead\n"
+      "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; "
+      "use \"kubernetes.io/os\" instead\n"
+      "spec.cephfs: deprecated in v1.28, non-functional in v1.31+");
+  EXPECT_EQ(
+      of(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"zoned"},"provisioner":"example.com/d",
+    "allowedTopologies":[{"matchLabelExpressions":[{"key":"failure-domain.beta.kubernetes.io/zone","values":["a"]}]}]})"),
+      "allowedTopologies[0].matchLabelExpressions[0].key: deprecated since v1.17; use \"topology.kubernetes.io/zone\" "
+      "instead");
   EXPECT_EQ(of(R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i","namespace":"default",
     "annotations":{"kubernetes.io/ingress.class":"here"}},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}})"),
             "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
