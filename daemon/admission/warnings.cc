@@ -124,12 +124,30 @@ void check_pod_affinity(view::PodSpec spec, const std::string& path, Texts& out)
   check_pod_terms(spec.affinity().pod_anti_affinity(), path + "affinity.podAntiAffinity", out);
 }
 
+// 64m of memory is a fraction of a byte; 64M was probably meant.
+void check_bytes(const json::object& amounts, const std::string& path, Texts& out) {
+  for (std::string_view resource : {"memory", "ephemeral-storage", "storage"}) {
+    const json::value* given = amounts.if_contains(resource);
+    auto amount = given ? Quantity::from_json(*given) : Result<Quantity>(Quantity());
+    if (amount && Quantity::of_count(amount->value()) != amount->rounded_to_milli())
+      out.push_back(keyed(path, resource) + ": fractional byte value " + quoted(amount->text()) +
+                    " is invalid, must be an integer");
+  }
+}
+
+void check_claim_bytes(view::PersistentVolumeClaimSpec spec, const std::string& path, Texts& out) {
+  check_bytes(spec.resources().requests(), path + ".resources.requests", out);
+  check_bytes(spec.resources().limits(), path + ".resources.limits", out);
+}
+
 void check_volumes(view::PodSpec spec, const std::string& path, Texts& out) {
   std::set<std::string_view> tokens;
   each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const std::string& at) {
     for (const auto& [kind, says] : kVolumes)
       if (volume.members().contains(kind))
         out.push_back(at + "." + (kind == "storageos" ? "storageOS" : std::string(kind)) + ": " + std::string(says));
+    if (volume.has_ephemeral())
+      check_claim_bytes(volume.ephemeral().volume_claim_template().spec(), at + ".ephemeral.volumeClaimTemplate.spec", out);
     for (view::VolumeProjection source : volume.projected().sources())
       if (source.has_service_account_token()) tokens.insert(source.service_account_token().path());
   });
@@ -164,17 +182,6 @@ void check_lists(view::PodSpec spec, const std::string& path, Texts& out) {
   each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const std::string& at) {
     if (secret.name().empty()) out.push_back(at + ".name: invalid empty name \"\"");
   });
-}
-
-// 64m of memory is a fraction of a byte; 64M was probably meant.
-void check_bytes(const json::object& amounts, const std::string& path, Texts& out) {
-  for (std::string_view resource : {"memory", "ephemeral-storage", "storage"}) {
-    const json::value* given = amounts.if_contains(resource);
-    auto amount = given ? Quantity::from_json(*given) : Result<Quantity>(Quantity());
-    if (amount && Quantity::of_count(amount->value()) != amount->rounded_to_milli())
-      out.push_back(keyed(path, resource) + ": fractional byte value " + quoted(amount->text()) +
-                    " is invalid, must be an integer");
-  }
 }
 
 void check_environment(view::Container container, const std::string& path, Texts& out) {
@@ -310,9 +317,7 @@ void check_storage_annotations(const json::value& object, std::span<const Pair> 
 
 void warn_of_claim(const json::value& claim, Texts& out) {
   check_storage_annotations(claim, std::span(kStorageAnnotations).first(1), out);
-  view::VolumeResourceRequirements resources = view::PersistentVolumeClaim(claim).spec().resources();
-  check_bytes(resources.requests(), "spec.resources.requests", out);
-  check_bytes(resources.limits(), "spec.resources.limits", out);
+  check_claim_bytes(view::PersistentVolumeClaim(claim).spec(), "spec", out);
 }
 
 void warn_of_volume(const json::value& volume, Texts& out) {
@@ -338,6 +343,13 @@ void warn_of_class(view::StorageClass storage_class, Texts& out) {
                 if (!says.empty()) out.push_back(place + ".key: " + std::string(says));
               });
   });
+}
+
+void warn_of_stateful_set(view::StatefulSetSpec spec, Texts& out) {
+  each_item(spec.volume_claim_templates(), "spec.volumeClaimTemplates",
+            [&](view::PersistentVolumeClaim one, const std::string& at) { check_claim_bytes(one.spec(), at, out); });
+  if (spec.revision_history_limit() < 0)
+    out.push_back("spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended");
 }
 
 class Warnings : public Plugin {
@@ -374,6 +386,7 @@ class Warnings : public Plugin {
     if (request.creates(kIngress) && !view::Ingress(object).spec().has_ingress_class_name() &&
         metadata_of(object).annotations().contains("kubernetes.io/ingress.class"))
       out.push_back("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
+    if (request.kind == kStatefulSet) warn_of_stateful_set(view::StatefulSet(object).spec(), out);
     if (request.kind == kPersistentVolumeClaim) warn_of_claim(object, out);
     if (request.kind == kPersistentVolume) warn_of_volume(object, out);
     if (request.kind == kStorageClass) warn_of_class(view::StorageClass(object), out);

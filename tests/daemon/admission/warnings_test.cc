@@ -222,6 +222,18 @@ TEST_F(Warnings, of_volumes_and_ingresses) {
       "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; "
       "use \"kubernetes.io/os\" instead\n"
       "spec.cephfs: deprecated in v1.28, non-functional in v1.31+");
+  EXPECT_EQ(of_pod("", R"(,"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{"accessModes":["ReadWriteOnce"],
+    "resources":{"requests":{"storage":"100m"}}}}}}])"),
+            "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value \"100m\" is "
+            "invalid, must be an integer");
+  EXPECT_EQ(
+      of(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","namespace":"default"},"spec":{"serviceName":
+    "db","selector":{"matchLabels":{"a":"b"}},"revisionHistoryLimit":-1,"template":{"metadata":{"labels":{"a":"b"}},"spec":{
+    "containers":[{"name":"c","image":"i"}]}},"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":[
+    "ReadWriteOnce"],"resources":{"requests":{"storage":"100m"}}}}]}})"),
+      "spec.volumeClaimTemplates[0].resources.requests[storage]: fractional byte value \"100m\" is invalid, must be an "
+      "integer\n"
+      "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended");
   EXPECT_EQ(
       of(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"zoned"},"provisioner":"example.com/d",
     "allowedTopologies":[{"matchLabelExpressions":[{"key":"failure-domain.beta.kubernetes.io/zone","values":["a"]}]}]})"),
