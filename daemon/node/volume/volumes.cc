@@ -284,15 +284,27 @@ Result<void> check_local(const json::value& volume) {
   return Error(Code::invalid, "path " + quoted(shown) + (is_block(volume) ? " is no block device" : " is no directory"));
 }
 
+// Those of a PersistentVolume. Its annotation is older than its field, and counts instead of it. Source: kubelet,
+// MountOptionsFromSpec.
+std::vector<std::string> mount_options(const PodVolume& source) {
+  std::vector<std::string> options;
+  const std::string_view annotated =
+      source.backing.volume ? source.backing.volume->annotation("volume.beta.kubernetes.io/mount-options") : std::string_view();
+  for (std::string_view option : split(annotated, ','))
+    if (!option.empty()) options.emplace_back(option);
+  if (annotated.empty())
+    for (std::string_view option : of_claim(*source.spec).mount_options()) options.emplace_back(option);
+  return options;
+}
+
 // The mount options of a PersistentVolume that is a directory, as far as they apply to a bind mount. Options of a file system
 // apply only to its own mount. Source: mount_setattr(2).
-Result<std::vector<std::string>> directory_options(const json::value& volume) {
+Result<std::vector<std::string>> directory_options(const PodVolume& source) {
   static const std::set<std::string_view> kOfMount = {"ro",          "rw",         "nosuid",  "suid",    "nodev",
                                                       "dev",         "noexec",     "exec",    "noatime", "relatime",
                                                       "strictatime", "nodiratime", "diratime"};
   std::vector<std::string> options;
-  for (std::string_view option : of_claim(volume).mount_options()) {
-    std::string name(option);
+  for (std::string& name : mount_options(source)) {
     if (name == "defaults") continue;
     if (!kOfMount.contains(name)) return Error(Code::unsupported, "a directory has no mount option " + quoted(name));
     options.push_back(std::move(name));
@@ -549,7 +561,7 @@ NfsShare nfs_share(const PodVolume& source) {
   view::NFSVolumeSource nfs = view::Volume(*source.spec).nfs();
   NfsShare share{std::string(nfs.server()), std::string(nfs.path()), {}};
   if (source.backing.read_only || nfs.read_only()) share.options.push_back("ro");
-  for (std::string_view option : of_claim(*source.spec).mount_options()) share.options.emplace_back(option);
+  for (std::string& option : mount_options(source)) share.options.push_back(std::move(option));
   return share;
 }
 
@@ -752,13 +764,13 @@ Result<void> Volumes::prepare_empty_dir(const PodVolume& source, const PrepareIn
 
 Result<void> Volumes::prepare_host_path(const PodVolume& source, const PrepareInputs&, VolumeResult&) const {
   Error unsupported(Code::unsupported, "Mount options are not supported for this volume type");
-  if (!of_claim(*source.spec).mount_options().empty()) return std::move(unsupported).wrap(about(kOptions, source));
+  if (!mount_options(source).empty()) return std::move(unsupported).wrap(about(kOptions, source));
   return check_host_path(*source.spec).wrap(about(kSetUp, source));
 }
 
 Result<void> Volumes::prepare_local(const PodVolume& source, const PrepareInputs&, VolumeResult&) const {
   TRY(check_local(*source.spec).wrap(about(kBegin, source)));
-  TRY(directory_options(*source.spec).wrap(about(kSetUp, source)));
+  TRY(directory_options(source).wrap(about(kSetUp, source)));
   return {};
 }
 
@@ -908,7 +920,7 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const bool id_mapped = has_own_users(pod) && !owned_by_users;
     const bool made_by_node = sub_path.empty() && kind->has_mount_points_made();
     std::vector<std::string> options;
-    if (is_local(*volume)) options = TRY(directory_options(*volume));
+    if (is_local(*volume)) options = TRY(directory_options(behind));
     mounts.push_back({container_path(mount.mount_path()), std::make_shared<const Fd>(std::move(source)), read_only,
                       is_recursively_read_only(mount.raw()), std::string(mount.mount_propagation()), std::string(name), id_mapped,
                       made_by_node, std::move(options)});

@@ -86,6 +86,20 @@ TEST_F(NfsTest, a_volume_of_a_claim_has_its_own_options) {
   EXPECT_EQ(state(), "Running");
 }
 
+TEST_F(NfsTest, the_annotation_of_an_old_volume_has_its_options) {
+  boot();
+  client_.put(kPersistentVolume, R"({"metadata":{"name":"disk","annotations":{"volume.beta.kubernetes.io/mount-options":
+    "nfsvers=3,,hard"}},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteMany"],"mountOptions":["soft"],"claimRef":{
+    "namespace":"default","name":"data","uid":"uid-data"},"nfs":{"server":"10.0.0.5","path":"/srv"}},"status":{"phase":"Bound"}})");
+  client_.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","uid":"uid-data","annotations":{
+    "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteMany"],"resources":{"requests":{"storage":"1Gi"}},
+    "volumeName":"disk"},"status":{"phase":"Bound"}})");
+  settle();
+  put(R"("persistentVolumeClaim":{"claimName":"data"})");
+  ASSERT_TRUE(see_to_one());
+  EXPECT_EQ(shares_, std::vector<std::string>{"10.0.0.5:/srv nfsvers=3 hard"});
+}
+
 TEST_F(NfsTest, what_fails_is_told_once_and_tried_again) {
   mount_error_ = Error(Code::unavailable, "mount failed: exit status 32: mount.nfs: access denied by server");
   boot();
