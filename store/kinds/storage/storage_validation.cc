@@ -152,7 +152,30 @@ void check_claim_spec(const json::value& spec, const std::string& path, Findings
   }
 }
 
+// Source: pkg/volume/validation/pv_validation.go, checkMountOption.
+void check_mount_annotation(const json::value& volume, const std::string& path, Findings& out) {
+  constexpr std::string_view kAnnotation = "volume.beta.kubernetes.io/mount-options";
+  constexpr std::string_view kMounted[] = {"gcePersistentDisk",
+                                           "awsElasticBlockStore",
+                                           "glusterfs",
+                                           "nfs",
+                                           "rbd",
+                                           "quobyte",
+                                           "iscsi",
+                                           "cinder",
+                                           "cephfs",
+                                           "azureFile",
+                                           "azureDisk",
+                                           "vsphereVolume",
+                                           "photonPersistentDisk"};
+  if (!get_object(volume, "metadata.annotations").contains(kAnnotation)) return;
+  for (std::string_view source : kMounted)
+    if (get_object(volume, "spec").contains(source)) return;
+  out.forbidden(sub(sub(path, "metadata.annotations"), kAnnotation), "may not specify mount options for this volume type");
+}
+
 constexpr NamedValidationRule kStorageChecks[] = {
+    {"io.k8s.api.core.v1.PersistentVolume", check_mount_annotation},
     {"io.k8s.api.core.v1.PersistentVolumeSpec", check_volume_spec},
     {"io.k8s.api.core.v1.CSIPersistentVolumeSource", check_csi},
     {"io.k8s.api.core.v1.LocalVolumeSource", check_local_volume},

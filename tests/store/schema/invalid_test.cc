@@ -668,6 +668,9 @@ const InvalidRow kInvalid[] = {
     {"resourcequotas", R"({"spec":{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In"}]}}})",
      "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' "
      "for scope selector"},
+    {"persistentvolumes", R"({"metadata":{"annotations":{"volume.beta.kubernetes.io/mount-options":"ro"}}})",
+     "metadata.annotations.volume.beta.kubernetes.io/mount-options: Forbidden: may not specify mount options for this volume "
+     "type"},
     {"persistentvolumes", R"({"spec":{"capacity":null}})", "spec.capacity: Required value"},
     {"persistentvolumes", R"({"spec":{"accessModes":[]}})", "spec.accessModes: Required value"},
     {"persistentvolumes", R"({"spec":{"hostPath":null}})", "spec: Required value: must specify a volume type"},
