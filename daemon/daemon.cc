@@ -443,7 +443,7 @@ Result<void> set_aside_damaged(const Config& config) {
   std::string path = config.state_dir + "/state.db";
   const schema::CatalogSource catalogs;
   TRY(engine::Engine::open(path, engine_options(catalogs, true)));  // logs what it did, if anything
-  log_info("main", "the store is whole", {{"path", path}});
+  log_info("main", "the store's file is intact", {{"path", path}});
   return {};
 }
 

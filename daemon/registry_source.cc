@@ -34,7 +34,9 @@ runtime::RegistrySettings RegistrySource::operator()() const {
   if (!path_.empty()) {
     auto now = read_now(path_);
     if (now) last_->with([&](auto& last) { last = *std::move(now); });
-    else log_warning("main", "the settings of registries stay as they were", {{"why", now.error().text()}});
+    else
+      log_warning("main", "cannot read the settings of registries; the previous ones remain in use",
+                  {{"why", now.error().text()}});
   }
   return last_->with([](const auto& last) { return last; });
 }

@@ -47,7 +47,7 @@ Result<void> send_archive(Call& call, const char* type, const char* what,
   writer.join();
   if (!answer) return written;
   if (written) answer->end();
-  else if (is_read) log_warning("api", std::string(what) + " broke off", {{"error", written.error().text()}});
+  else if (is_read) log_warning("api", std::string(what) + " was interrupted", {{"error", written.error().text()}});
   return {};
 }
 

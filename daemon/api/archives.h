@@ -13,8 +13,8 @@ namespace coracle::api {
 Result<json::value> receive_archive(Call& call, const std::function<Result<json::value>(const Fd& archive)>& read);
 
 // Responds with what `write` writes to a pipe on its own thread, with the content type `type`. If the archive breaks off, the
-// chunked response has no end, so the client sees that it is incomplete; the log has the reason ("`what` broke off"). Errors:
-// those of `write` before its first byte.
+// chunked response has no end, so the client sees that it is incomplete; the log has the reason ("`what` was interrupted").
+// Errors: those of `write` before its first byte.
 Result<void> send_archive(Call& call, const char* type, const char* what,
                           const std::function<Result<void>(const Fd& archive)>& write);
 

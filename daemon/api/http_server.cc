@@ -248,7 +248,7 @@ std::stop_token HttpServer::State::notice_peer(Connection& connection) {
 
 // Pauses accepting when descriptors or memory are exhausted: an immediate retry would only spin.
 void HttpServer::State::pause_accepting(const Error& why) {
-  log_warning("api", "no new connections for a moment", {{"why", why.text()}});
+  log_warning("api", "cannot accept connections; trying again", {{"why", why.text()}});
   for (const Fd& listener : listeners) ready.remove(listener.get());
   accept_again = std::chrono::steady_clock::now() + kAcceptPause;
 }

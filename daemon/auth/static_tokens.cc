@@ -54,7 +54,7 @@ Result<StaticTokens> parse_static_tokens(std::string_view text) {
         if (!group.empty()) user.groups.emplace_back(group);
     if (!user.in("system:authenticated")) user.groups.emplace_back("system:authenticated");
     if (!out.insert_or_assign(fields[0], std::move(user)).second)
-      log_warning("auth", "a static token stands twice in its file, the later one counts", {{"where", where}});
+      log_warning("auth", "duplicate static token; the later line is used", {{"where", where}});
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fairness: API priority and fairness: decides which requests run now, wait, or are rejected. This file contains the threads'
-// part.
+// FlowController: API priority and fairness: decides which requests run now, wait, or are rejected. This file contains the
+// threads' part.
 //   (user, attributes) ──classify──▶ flow schema ▸ priority level ──enter──▶ seats | a place in a queue | 429
 // The pure parts have files of their own: rules (the schema of a request), shares (the seats of a level), queue_set (the order of
 // requests), seats (the seats of a request), retry_after. This file adds the lock, the waiting and the counters. Every ten

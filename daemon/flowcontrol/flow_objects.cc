@@ -82,7 +82,7 @@ void FlowObjects::unfollow() { subscriptions_.clear(); }
 void FlowObjects::reconcile() {
   if (!changed_.exchange(false)) return;
   if (auto there = registry::ensure_flow_control(registry_); !there)
-    log_warning("flowcontrol", "flow schemas and priority levels cannot be put right: " + there.error().text());
+    log_warning("flowcontrol", "cannot restore flow schemas and priority levels: " + there.error().text());
   FlowRules rules = stored_rules(registry_);
   controller_.set_rules(rules);
   judge_schemas(rules);

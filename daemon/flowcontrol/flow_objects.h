@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlowObjects: passes the stored FlowSchemas and PriorityLevelConfigurations to Fairness, and maintains these objects.
+// FlowObjects: passes the stored FlowSchemas and PriorityLevelConfigurations to the FlowController, and maintains these objects.
 //   store ── change ──▶ `changed` ▸ reconcile: restore mandatory objects ▸ set_rules ▸ condition Dangling of each schema
 // Mandatory objects are in force even while they are missing. Source: Kubernetes "API Priority and Fairness"; apiserver
 // util/flowcontrol (apf_controller), registry/flowcontrol/rest.

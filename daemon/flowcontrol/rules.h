@@ -40,7 +40,7 @@ class SchemaRule {
   bool operator<(const SchemaRule& other) const;
 
   std::string name, uid, level;
-  std::string level_uid;  // of the level, if it exists; set by Fairness
+  std::string level_uid;  // of the level, if it exists; set by FlowController
   bool exempt = false;
 
  private:

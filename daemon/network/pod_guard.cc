@@ -55,7 +55,7 @@ Result<void> PodGuard::replace(const std::vector<Ipv4>& pods) {
     if (made) return {};
     TRY(Firewall::run(anew(pods, false)));
     has_arp_ = false;
-    log_warning("network", "ARP of pods is not checked, for this kernel does not filter it", {{"why", made.error().text()}});
+    log_warning("network", "this kernel cannot filter ARP: the pods' ARP is not checked", {{"why", made.error().text()}});
     return {};
   }
   return Firewall::run(anew(pods, false));

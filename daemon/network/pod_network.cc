@@ -125,7 +125,8 @@ Result<std::unique_ptr<PodNetwork>> PodNetwork::open(const PodNetworkConfig& con
   TRY(network->restore().wrap("find attached pods again"));
   Result<void> guarded = network->restore_guard();
   if (!guarded)  // a kernel without nftables: then Services do not work either
-    log_error("network", "nothing keeps pods from sending from each other's addresses", {{"why", guarded.error().text()}});
+    log_error("network", "pods can send from each other's addresses: the rules against it were not applied",
+              {{"why", guarded.error().text()}});
   return network;
 }
 
@@ -303,7 +304,7 @@ Result<std::vector<std::string>> PodNetwork::restore_links() {
       return lead_to_pod(host, link->second.index, attachment.address, gateway());
     };
     Result<void> led = lead();  // its pod may be ending at the moment
-    if (!led) log_info("network", "no way to a pod", {{"pod", attachment.address.text()}, {"why", led.error().text()}});
+    if (!led) log_info("network", "no route to a pod", {{"pod", attachment.address.text()}, {"why", led.error().text()}});
   }
   return lost;
 }

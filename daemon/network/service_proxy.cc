@@ -244,7 +244,8 @@ bool ServiceProxy::State::is_damaged() const {
 bool ServiceProxy::State::restore() {
   if (guard_is_gone) {
     Result<void> restored = restore_guard();
-    if (!restored) log_error("network", "pods' addresses are not guarded", {{"why", restored.error().text()}});
+    if (!restored)
+      log_error("network", "cannot restore the rules that guard the pods' addresses", {{"why", restored.error().text()}});
     if (!restored) return false;
   }
   if (!is_damaged()) return true;
@@ -255,7 +256,7 @@ bool ServiceProxy::State::restore() {
 }
 
 Result<void> ServiceProxy::State::restore_guard() {
-  log_notice("network", "somebody changed the rules that guard the pods' addresses; putting them back");
+  log_notice("network", "the rules that guard the pods' addresses were changed; restoring them");
   for (int tries = 0; tries < kGuardTries; ++tries) {
     TRY(config.restore_guard());
     guard_is_gone = false;
@@ -268,7 +269,7 @@ Result<void> ServiceProxy::State::restore_guard() {
 }
 
 void ServiceProxy::State::table_is_gone() {
-  log_notice("network", "somebody removed our table or some of it; putting it back");
+  log_notice("network", "the nftables table of Services was changed; restoring it");
   firewall.forget();
   progress.with([](Progress& now) { now.want_whole(); });
 }
@@ -405,7 +406,7 @@ Result<void> ServiceProxy::State::bring_level() {
                    {}};
   if (has_external_addresses(input.service_objects)) {
     Result<void> looked = look_at_machine(input, listeners);
-    if (!looked) log_warning("network", "not known where this machine listens", {{"why", looked.error().text()}});
+    if (!looked) log_warning("network", "cannot list the listening ports of this machine", {{"why", looked.error().text()}});
   }
   ProxyPlan plan = plan_proxy(input);
   outside = std::move(plan.outside);

@@ -227,7 +227,7 @@ Result<void> Agent::start() {
 void Agent::prepare_log_links() {
   if (config_.log_links_dir.empty()) return;
   if (auto made = sys::make_directories(config_.log_links_dir, 0755); !made) {
-    log_warning("node", "log collectors find no links to the pods' logs: " + made.error().text());
+    log_warning("node", "cannot create the directory of links to the pods' logs: " + made.error().text());
     config_.log_links_dir.clear();
   }
   remove_dead_links(config_.log_links_dir, config_.log_dir);

@@ -78,7 +78,8 @@ void PodWorker::remove_left() const {
   volumes_.clear();
   for (const auto& uid : files::list(seams_.config.state_dir)) {
     if (!is_pod_uid(uid) || seams_.table.get(uid)) continue;
-    if (auto removed = remove_left(uid); !removed) log_warning("node", "a pod left something: " + removed.error().text());
+    if (auto removed = remove_left(uid); !removed)
+      log_warning("node", "files of a deleted pod remain: " + removed.error().text());
   }
 }
 

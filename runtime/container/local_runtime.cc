@@ -96,7 +96,8 @@ void LocalRuntime::drop_stray_snapshots() {
   for (const std::string& name : *names) {
     if (known.count(name)) continue;
     auto removed = context_.snapshots->remove(name);
-    if (!removed) log_warning("runtime", "stray snapshot stays", {{"name", name}, {"error", removed.error().text()}});
+    if (!removed)
+      log_warning("runtime", "cannot remove a snapshot without a container", {{"name", name}, {"error", removed.error().text()}});
   }
 }
 

@@ -688,7 +688,7 @@ void DirStore::sweep_unnamed(const std::string& image_id) {
   });
   if (!may_go) return;
   auto swept = disk_.with([&](Written& written) { return sweep(written, known(), has_lost_its_names); });
-  if (!swept) log_warning("image", "an image without a name stays", {{"error", swept.error().text()}});
+  if (!swept) log_warning("image", "cannot remove an image without a name", {{"error", swept.error().text()}});
 }
 
 // ---- snapshots ----

@@ -242,7 +242,8 @@ Engine::~Engine() {
   state_->flusher.join();
   auto flushed = flush();
   if (flushed) flushed = state_->disk->mark_clean(state_->last);
-  if (!flushed) log_warning("store", "the last soft writes are lost", {{"why", flushed.error().text()}});
+  if (!flushed)
+    log_warning("store", "the last writes of status, leases and events are not on the disk", {{"why", flushed.error().text()}});
   state_->broadcaster.stop(Error(Code::unavailable, "the store is closing"));
 }
 
@@ -638,7 +639,7 @@ void Engine::State::keep_flushing(std::stop_token stop) {
     ticket.flush = true;
     auto flushed = wait_in_queue(ticket);
     if (flushed) continue;
-    log_warning("store", "soft writes cannot reach the disk; will try again", {{"why", flushed.error().text()}});
+    log_warning("store", "cannot write status, leases and events to the disk; trying again", {{"why", flushed.error().text()}});
     flush_due.with([&](auto& current) { current = Steady::now() + options.soft_delay; });
   }
 }

@@ -1006,7 +1006,7 @@ void Volumes::clear(const std::string& name) const {
     auto remove = [&] { return removed ? sys::remove_tree(*removed, name, stop) : Result<void>(removed.error()); };
     auto gone = remove_around_mounts(mounts, place + "/" + name, remove);
     if (!gone && gone.error().code() != Code::cancelled)
-      log_warning("node", "what was in the volumes of a pod stays: " + gone.error().text(), {{"pod", name}});
+      log_warning("node", "data in the volumes of a deleted pod was not removed: " + gone.error().text(), {{"pod", name}});
   });
 }
 

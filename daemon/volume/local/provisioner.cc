@@ -552,7 +552,7 @@ void Provisioner::clear(const std::string& root) {
       seams_.enqueue(key_of_volume(""));
     }
     if (!cleared && cleared.error().code() != Code::cancelled)
-      log_warning("volume", "what was in deleted volumes stays: " + cleared.error().text());
+      log_warning("volume", "data of deleted volumes was not removed: " + cleared.error().text());
   };
   seams_.delete_in_background(std::move(task), seams_.directories.disk_of(root));
 }
