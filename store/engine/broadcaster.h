@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/base/guarded.h"
+#include "runtime/sys/slab_pool.h"
 #include "store/engine/engine.h"
 
 namespace coracle::engine {
