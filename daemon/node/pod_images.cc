@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The images that a pod's containers need: their own, and those that they mount as volumes. Images are found or pulled with
-// back-off; failures are stored as the waiting reason for the pod's status. See pod_sync.h.
+// Finds and pulls the images of one pod. See pod_images.h.
+#include "daemon/node/pod_images.h"
+
 #include <set>
 
-#include "daemon/node/images.h"
-#include "daemon/node/pod_sync.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/schema/views.h"
@@ -13,7 +12,8 @@ namespace coracle::node {
 
 namespace {
 
-constexpr std::string_view kOfVolume = "volume/";  // container names contain no slash
+constexpr std::chrono::seconds kPullErrorShown{2};  // ErrImagePull is shown for so long, then ImagePullBackOff
+constexpr std::string_view kOfVolume = "volume/";   // container names contain no slash
 
 std::string seconds_text(std::chrono::milliseconds span) {
   if (span < std::chrono::seconds(1)) return std::to_string(span.count()) + "ms";
@@ -32,14 +32,14 @@ std::set<std::string_view> mounted_volumes(const json::value& container) {
 
 }  // namespace
 
-std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
+std::optional<runtime::Image> PodImages::image_for(const ContainerRef& container, ContainerRecord& record) {
   ImageWanted wanted{record.name, std::string(view::Container(*container.spec).image()), pull_policy(*container.spec),
                      record.attempt + 1, &container};
   return find_image(wanted, container, record);
 }
 
 // A mounted image stays the same for the pod's lifetime, even if its name refers to another image later.
-bool PodSync::mount_images(const ContainerRef& container, ContainerRecord& record) {
+bool PodImages::mount_images(const ContainerRef& container, ContainerRecord& record) {
   bool all = true;
   const std::set<std::string_view> mounted_here = mounted_volumes(*container.spec);
   for (view::Volume volume : view::Pod(pod()).spec().volumes()) {
@@ -64,7 +64,7 @@ bool PodSync::mount_images(const ContainerRef& container, ContainerRecord& recor
   return all;
 }
 
-Result<void> PodSync::mount_image(const runtime::Image& image, const std::string& volume, const std::string& place) {
+Result<void> PodImages::mount_image(const runtime::Image& image, const std::string& volume, const std::string& place) {
   TRY(sys::make_directories(place, 0755));
   std::vector<oci::IdMapping> ids;
   auto first = TRY(first_id());
@@ -72,8 +72,8 @@ Result<void> PodSync::mount_image(const runtime::Image& image, const std::string
   return seams_.runtime.images().mount(image.id, image_holder(uid_, volume), place, ids);
 }
 
-std::optional<runtime::Image> PodSync::find_image(const ImageWanted& wanted, const ContainerRef& container,
-                                                  ContainerRecord& record) {
+std::optional<runtime::Image> PodImages::find_image(const ImageWanted& wanted, const ContainerRef& container,
+                                                    ContainerRecord& record) {
   const std::pair<std::string, std::string> wanting{uid_, wanted.pull};
   // Before the lookup, so that an arriving image is not missed.
   seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });
@@ -93,13 +93,13 @@ std::optional<runtime::Image> PodSync::find_image(const ImageWanted& wanted, con
   return image;
 }
 
-bool PodSync::is_pulled(const ImageWanted& wanted) const {
+bool PodImages::is_pulled(const ImageWanted& wanted) const {
   const Pull& pull = entry_.pulls[wanted.pull];
   return pull.done && pull.attempt == wanted.attempt;
 }
 
-std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted, const ContainerRef& container,
-                                                      ContainerRecord& record) {
+std::optional<runtime::Image> PodImages::look_for_image(const ImageWanted& wanted, const ContainerRef& container,
+                                                        ContainerRecord& record) {
   const std::string &reference = wanted.reference, shown = coracle::quoted(reference);
   Pull& pull = entry_.pulls[wanted.pull];
   const bool pulled = is_pulled(wanted);
@@ -143,7 +143,7 @@ std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted,
 }
 
 // The credentials of the pod's secrets. Records an event when the set of missing secrets changes.
-std::vector<runtime::Credentials> PodSync::pull_credentials() {
+std::vector<runtime::Credentials> PodImages::pull_credentials() {
   PullSecrets secrets = pull_secrets(pod(), lookup());
   std::string missing = join(secrets.missing, ", ");
   if (std::exchange(entry_.missing_pull_secrets, missing) != missing && !missing.empty())
@@ -152,29 +152,29 @@ std::vector<runtime::Credentials> PodSync::pull_credentials() {
   return std::move(secrets.credentials);
 }
 
-void PodSync::begin_pull(const ImageWanted& wanted, std::vector<runtime::Credentials> credentials) {
+void PodImages::begin_pull(const ImageWanted& wanted, std::vector<runtime::Credentials> credentials) {
   Pull& pull = entry_.pulls[wanted.pull];
   pull.attempt = wanted.attempt;
   pull.running = true;
   pull.done = false;
   pull.credentials = std::move(credentials);
   event(false, "Pulling", "Pulling image " + coracle::quoted(wanted.reference), wanted.about);
-  auto task = [&worker = worker_, uid = uid_, name = wanted.pull, reference = wanted.reference, attempt = wanted.attempt,
-               credentials = pull.credentials](std::stop_token stop) {
-    SteadyTime began = worker.seams_.clock.steady();
-    auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
-    auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
+  auto task = [&worker = state_.worker, &seams = seams_, uid = uid_, name = wanted.pull, reference = wanted.reference,
+               attempt = wanted.attempt, credentials = pull.credentials](std::stop_token stop) {
+    SteadyTime began = seams.clock.steady();
+    auto image = seams.runtime.images().pull(reference, credentials, nullptr, stop);
+    auto took = std::chrono::duration_cast<std::chrono::milliseconds>(seams.clock.steady() - began);
     bool fine = image.ok();
-    worker.report(uid, [&](Reports& reports) {
+    report(worker, uid, [&](Reports& reports) {
       reports.pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took});
     });
-    if (fine) worker.seams_.images_changed();
-    worker.seams_.look_again(uid);
+    if (fine) seams.images_changed();
+    seams.look_again(uid);
   };
   seams_.pulls(std::move(task));
 }
 
-void PodSync::take_pull(const std::string& name, const PullDone& done) {
+void PodImages::take_pull(const std::string& name, const PullDone& done) {
   Pull& pull = entry_.pulls[name];
   pull.running = false;
   const bool of_volume = name.starts_with(kOfVolume);

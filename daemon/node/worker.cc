@@ -71,7 +71,8 @@ Result<Outcome> PodWorker::reconcile(const Key& key) {
   auto desired = seams_.table.get(key.name);
   if (!desired) return Outcome{};
   auto entry = entry_of(key.name);
-  return PodSync(*this, *entry, key.name, *std::move(desired)).run();
+  SyncState state{*this, *entry, key.name, *std::move(desired)};
+  return PodSync(state).run();
 }
 
 void PodWorker::remove_left() const {

@@ -111,7 +111,8 @@ class PodWorker {
   void evict(const std::string& uid, std::string why);
 
  private:
-  friend class PodSync;
+  friend struct SyncState;
+  friend class SyncPart;
   struct Entry {
     PodRecord record;
     RestingPtr written;                                    // the last status written, until the informer has it too

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a container: its spec, its files, and the record of the attempt. If it cannot start yet, the waiting reason is stored
-// for the pod's status. Images: pod_images.cc. See pod_sync.h.
+// Starts a container. See container_start.h.
+#include "daemon/node/container_start.h"
+
 #include <cerrno>
 
 #include "daemon/node/admit.h"
 #include "daemon/node/environment.h"
 #include "daemon/node/files.h"
 #include "daemon/node/network_files.h"
-#include "daemon/node/pod_sync.h"
 #include "daemon/node/status.h"
 #include "daemon/node/stream/log_links.h"
 #include "runtime/base/log.h"
@@ -38,7 +38,7 @@ ResolvConf host_resolv_conf(const AgentConfig& config) {
 
 }  // namespace
 
-Result<void> PodSync::start(const std::string& name) {
+Result<void> ContainerStart::start(const std::string& name) {
   const ContainerRef* container = containers().find(name);
   ContainerRecord* record = record_.find(name);
   if (!container || !record) return {};
@@ -46,10 +46,11 @@ Result<void> PodSync::start(const std::string& name) {
     config_error(*container, *record, kConfigError, Error(Code::invalid, *desired_.refused));
     return {};
   }
-  if (!record_.volumes_ready || Volumes::need_server(pod(), seams_.storage)) TRY(prepare_volumes());
-  else TRY(ask_places());
-  auto image = image_for(*container, *record);
-  bool volumes_shown = mount_images(*container, *record);  // before the check of either, so that all pulls run concurrently
+  if (!record_.volumes_ready || Volumes::need_server(pod(), seams_.storage)) TRY(volumes_.prepare());
+  else TRY(volumes_.ask_places());
+  auto image = images_.image_for(*container, *record);
+  bool volumes_shown =
+      images_.mount_images(*container, *record);  // before the check of either, so that all pulls run concurrently
   if (!image || !volumes_shown) return {};
   int attempt = record->attempt + 1;
   auto spec = container_spec(*container, *record, *image, attempt);
@@ -71,20 +72,20 @@ Result<void> PodSync::start(const std::string& name) {
 
 // ---- container spec ----
 
-Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& container, const ContainerRecord& record,
-                                                       const runtime::Image& image, int attempt) {
+Result<runtime::ContainerSpec> ContainerStart::container_spec(const ContainerRef& container, const ContainerRecord& record,
+                                                              const runtime::Image& image, int attempt) {
   const json::value& spec = *container.spec;
   ContainerInputs inputs;
   inputs.image = image;
   inputs.attempt = attempt;
   inputs.environment = TRY(make_environment(pod(), spec, lookup(), identity()));
   inputs.user = TRY(seams_.runtime.images().resolve_user(image, user_of(pod(), spec, image.config)));
-  inputs.volumes = TRY(worker_.volumes_.mounts(pod(), spec, paths_, inputs.environment, seams_.storage));
-  inputs.devices = TRY(worker_.volumes_.devices(pod(), spec, seams_.storage));
+  inputs.volumes = TRY(node_volumes_.mounts(pod(), spec, paths_, inputs.environment, seams_.storage));
+  inputs.devices = TRY(node_volumes_.devices(pod(), spec, seams_.storage));
   inputs.files = TRY(managed_files(container, attempt));
   TRY(make_mount_points(inputs.volumes, inputs.files));
   inputs.enforcement = seams_.runtime.enforcement();
-  inputs.machine_memory = worker_.machine_memory_;
+  inputs.machine_memory = machine_memory();
   inputs.seccomp_default = seams_.config.seccomp_default;
   inputs.host_name = view::Pod(pod()).spec().host_network() ? seams_.config.node_name : hostname_of(pod());
   inputs.shared_memory_dir = TRY(shared_memory());
@@ -113,7 +114,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
 }
 
 // The target container of an ephemeral container, if the containers have separate PID namespaces.
-Result<std::string> PodSync::target_id(const ContainerRef& container) const {
+Result<std::string> ContainerStart::target_id(const ContainerRef& container) const {
   std::string target(view::EphemeralContainer(*container.spec).target_container_name());
   if (container.role != Role::ephemeral || target.empty()) return std::string();
   view::PodSpec spec = view::Pod(pod()).spec();
@@ -124,7 +125,7 @@ Result<std::string> PodSync::target_id(const ContainerRef& container) const {
 }
 
 // The AppArmor profile of the container; "" if none is requested. Errors: a missing profile.
-Result<std::string> PodSync::apparmor_profile(const json::value& container) const {
+Result<std::string> ContainerStart::apparmor_profile(const json::value& container) const {
   AppArmorProfile wanted = apparmor_profile_of(pod(), container);
   const AppArmorHooks& hooks = seams_.config.apparmor;
   if (wanted.type == "RuntimeDefault" && !is_privileged(container)) {
@@ -139,7 +140,7 @@ Result<std::string> PodSync::apparmor_profile(const json::value& container) cons
 }
 
 // The /dev/shm that the containers of the pod share, if it has more than one, because they share the IPC namespace.
-Result<std::string> PodSync::shared_memory() {
+Result<std::string> ContainerStart::shared_memory() {
   if (view::Pod(pod()).spec().host_ipc()) return std::string("/dev/shm");
   if (containers().all().size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
   if (has_own_users(pod())) return std::string();  // the sandbox has one, owned by the pod's users
@@ -149,7 +150,7 @@ Result<std::string> PodSync::shared_memory() {
   return path;
 }
 
-Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& container, int attempt) {
+Result<std::vector<ManagedFile>> ContainerStart::managed_files(const ContainerRef& container, int attempt) {
   const AgentConfig& config = seams_.config;
   bool on_host = view::Pod(pod()).spec().host_network();
   std::string hosts = paths_.state + "/etc-hosts", resolv = paths_.state + "/resolv.conf", hostname = paths_.state + "/hostname";
@@ -168,7 +169,7 @@ Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& cont
 
 // ---- attempts ----
 
-void PodSync::begin_attempt(ContainerRecord& record, int attempt) {
+void ContainerStart::begin_attempt(ContainerRecord& record, int attempt) {
   SteadyTime now = seams_.clock.steady();
   if (record.terminated) {
     record.back_off.next(record.ended_at, now);
@@ -188,7 +189,7 @@ void PodSync::begin_attempt(ContainerRecord& record, int attempt) {
   entry_.start_failed.erase(record.name);
 }
 
-void PodSync::note_started(const ContainerRef& container, ContainerRecord& record) {
+void ContainerStart::note_started(const ContainerRef& container, ContainerRecord& record) {
   record.running = record.in_sandbox = true;
   show_log(record);
   event(false, "Started", "Started container " + record.name, &container);
@@ -199,7 +200,7 @@ void PodSync::note_started(const ContainerRef& container, ContainerRecord& recor
   begin_hook(container, record, "postStart", std::max(kPostStartTimeout, sleep));
 }
 
-void PodSync::show_log(const ContainerRecord& record) const {
+void ContainerStart::show_log(const ContainerRecord& record) const {
   const std::string& directory = seams_.config.log_links_dir;
   if (directory.empty()) return;
   std::string id = container_id(record_, record).substr(kContainerIdScheme.size());
@@ -209,7 +210,7 @@ void PodSync::show_log(const ContainerRecord& record) const {
 
 // The attempt counts as ended with exit code 128: a container that cannot be executed is retried with back-off, like one that
 // crashes.
-void PodSync::note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error) {
+void ContainerStart::note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error) {
   std::string now = format_time(seams_.clock.now());
   record.running = false;
   record.in_sandbox = true;
@@ -224,21 +225,9 @@ void PodSync::note_start_failed(const ContainerRef& container, ContainerRecord& 
   again_at(seams_.clock.steady());
 }
 
-void PodSync::wait_with(ContainerRecord& record, std::string reason, std::string message) {
-  record.waiting_reason = std::move(reason);
-  record.waiting_message = std::move(message);
-}
-
-void PodSync::config_error(const ContainerRef& container, ContainerRecord& record, std::string reason, const Error& error) {
-  if (record.waiting_reason != reason || record.waiting_message != error.text())
-    event(true, "Failed", "Error: " + error.text(), &container);
-  wait_with(record, std::move(reason), error.text());
-  again_at(seams_.clock.steady() + kConfigErrorRetry);
-}
-
 // On a full disk: removes the writable layers of earlier attempts. Their logs and results are kept. Returns whether anything was
 // removed.
-bool PodSync::free_disk_space(const ContainerRecord& record) {
+bool ContainerStart::free_disk_space(const ContainerRecord& record) {
   bool any = false;
   for (int old = std::max(0, record.attempt - kLogsKept); old < record.attempt; old++)
     any |= bool(seams_.runtime.remove_container(uid_, record.name + "-" + std::to_string(old)));
@@ -246,7 +235,7 @@ bool PodSync::free_disk_space(const ContainerRecord& record) {
 }
 
 // Keeps the newest attempt and the one before, for logs and last states.
-void PodSync::remove_old_attempts(const ContainerRecord& record) {
+void ContainerStart::remove_old_attempts(const ContainerRecord& record) {
   int old = record.attempt - kLogsKept;
   if (old < 0) return;
   (void)seams_.runtime.remove_container(uid_, record.name + "-" + std::to_string(old));  // removed with the sandbox otherwise
