@@ -8,6 +8,7 @@
 #include "ctl/last_applied.h"
 #include "ctl/pods.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/quantity.h"

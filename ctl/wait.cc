@@ -11,6 +11,7 @@
 #include "ctl/target.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/selector.h"
 

@@ -9,6 +9,7 @@
 #include "ctl/print.h"
 #include "ctl/why.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/selector.h"
@@ -24,9 +25,7 @@ std::string name_of(const json::value& object) { return std::string(metadata_of(
 std::string number(int64_t value) { return std::to_string(value); }
 
 view::Condition condition(const json::value& object, std::string_view type) {  // absent if it has none
-  for (view::Condition one : conditions_of(object))
-    if (one.type() == type) return one;
-  return {};
+  return view::Condition(find_condition(object, type));
 }
 bool is_true(view::Condition condition) { return condition.status() == "True"; }
 std::string reason_and_message(view::Condition condition) {

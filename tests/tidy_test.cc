@@ -109,7 +109,7 @@ const std::vector<Layer>& layers() {
       {"daemon/stream/", {"runtime/base/", "store/object/"}},
       {"daemon/quota/",
        {"runtime/base/", "store/object/", "store/schema/amounts.h", "store/schema/catalog.h", "store/schema/views.h",
-        "store/kinds/pod/pod_state.h"}},
+        "store/kinds/meta/conditions.h", "store/kinds/pod/pod_state.h"}},
       {"daemon/placement/", {"runtime/base/", "store/object/", "store/schema/", "store/kinds/"}},
       {"daemon/volume/local/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/mount.h", "runtime/sys/project_quota.h", "runtime/sys/tree_removal.h",
@@ -172,8 +172,8 @@ const std::vector<Layer>& layers() {
       {"ctl/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
         "runtime/sys/project_quota.h", "runtime/sys/run.h", "runtime/sys/socket.h", "runtime/image/archive_handles.h",
-        "runtime/image/oci_archive.h", "store/object/", "store/schema/", "store/kinds/meta/metadata.h",
-        "store/kinds/pod/pod_state.h", "store/client/"}},
+        "runtime/image/oci_archive.h", "store/object/", "store/schema/", "store/kinds/meta/", "store/kinds/pod/pod_state.h",
+        "store/client/"}},
       {"tests/", {"runtime/", "store/", "daemon/", "ctl/", "tests/"}},
   };
   return table;

@@ -2,7 +2,7 @@
 // See disruption.h.
 #include "daemon/quota/disruption.h"
 
-#include "store/object/conditions.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/object/object.h"
 #include "store/object/selector_cache.h"
 #include "store/schema/views.h"

@@ -15,8 +15,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/pod/pod_state.h"
-#include "store/object/conditions.h"
 
 namespace coracle::scheduler {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/pod/pod_state.h"
-#include "store/object/conditions.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/object/share.h"

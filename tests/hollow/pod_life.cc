@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
-#include "store/object/conditions.h"
+#include "store/kinds/meta/conditions.h"
 
 namespace coracle::hollow {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells of API services.
 #include "store/kinds/api_service/api_service_kinds.h"
-#include "store/object/conditions.h"
+#include "store/kinds/meta/conditions.h"
 
 namespace coracle::schema {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells of flow schemas and priority levels.
 #include "store/kinds/flowcontrol/flowcontrol_kinds.h"
-#include "store/object/conditions.h"
+#include "store/kinds/meta/conditions.h"
 
 namespace coracle::schema {
 namespace {

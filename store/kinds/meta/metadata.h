@@ -15,12 +15,6 @@ void metadata_of(const json::value&& object) = delete;  // it would be gone befo
 inline const json::array& items_of(const json::value& list) { return view::List(list).items().raw(); }
 void items_of(const json::value&& list) = delete;
 
-// The conditions of an object of any kind: these fields are the same in all kinds.
-inline view::Range<view::Condition> conditions_of(const json::value& object) {
-  return view::Service(object).status().conditions();
-}
-void conditions_of(const json::value&& object) = delete;
-
 // What the JSON says that it is.
 inline std::string_view kind_in(const json::value& object) { return view::PartialObjectMetadata(object).kind(); }
 inline std::string_view api_version_in(const json::value& object) { return view::PartialObjectMetadata(object).api_version(); }

@@ -6,25 +6,30 @@
 #include <algorithm>
 #include <string_view>
 
-#include "runtime/base/json.h"
+#include "store/schema/views.h"
 
 namespace coracle {
+
+// In the status of an object of any kind: these fields are the same in all kinds.
+inline view::Range<view::Condition> conditions_of(const json::value& object) {
+  return view::Service(object).status().conditions();
+}
+void conditions_of(const json::value&& object) = delete;  // it would be gone before they are read
 
 // Null: there is none of this type.
 inline const json::value* find_condition(const json::array& conditions, std::string_view type) {
   auto found = std::find_if(conditions.begin(), conditions.end(),
-                            [&](const json::value& condition) { return get_string(condition, "type") == type; });
+                            [&](const json::value& condition) { return view::Condition(condition).type() == type; });
   return found == conditions.end() ? nullptr : &*found;
 }
 
 // In `object`'s status.
 inline const json::value* find_condition(const json::value& object, std::string_view type) {
-  return find_condition(get_array(object, "status.conditions"), type);
+  return find_condition(conditions_of(object).raw(), type);
 }
 
 inline bool has_true_condition(const json::value& object, std::string_view type) {
-  const json::value* found = find_condition(object, type);
-  return found && get_string(*found, "status") == "True";
+  return view::Condition(find_condition(object, type)).status() == "True";
 }
 
 }  // namespace coracle
