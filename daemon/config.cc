@@ -241,6 +241,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},
+      {"runPresentImagesOffline", flag(&Config::run_present_images_offline)},
       {"imagePullCredentialsVerificationPolicy", read_image_verification},
       {"preloadedImagesVerificationAllowlist", read_image_allowlist},
       {"logLevel", read_log_level},

@@ -73,6 +73,9 @@ struct Config {
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs
+  // runPresentImagesOffline: true = where an image is to be pulled at each start (imagePullPolicy Always, or the tag latest) and
+  // its registry cannot be reached, the image that is present runs; false = as in Kubernetes, the pod waits for the registry
+  bool run_present_images_offline = false;
   // imagePullCredentialsVerificationPolicy: which pods may use a present image without a check of their pull secrets at its
   // registry. NeverVerify: all pods. NeverVerifyPreloadedImages: all pods for imported images; for pulled images, pods whose
   // secrets are known to be accepted. NeverVerifyAllowlistedImages: as before, but of the imported images only those on the list.

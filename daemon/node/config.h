@@ -122,6 +122,7 @@ struct AgentConfig {
   bool has_own_users = false;   // kernel and disk support user namespaces for pods; reported in the Node's status only
   int64_t pod_pids_max = 4096;  // limit of processes and threads per pod; 0: no limit
   ImageVerification image_verification;
+  bool run_present_images_offline = false;  // with policy Always, while the registry cannot be reached
   MountHooks mounts;
   AppArmorHooks apparmor;
 };

@@ -83,7 +83,11 @@ std::optional<runtime::Image> PodImages::find_image(const ImageWanted& wanted, c
   Pull& pull = entry_.pulls[wanted.pull];
   if (std::exchange(pull.told, wanted.attempt) == wanted.attempt) return image;
   const std::string shown = coracle::quoted(wanted.reference);
-  if (!is_pulled(wanted))
+  const bool is_offline = wanted.policy == PullPolicy::always && !is_pulled(wanted);
+  if (is_offline)
+    event(true, "RegistryUnreachable",
+          "Container image " + shown + " is present and runs, because it cannot be pulled: " + pull.error, wanted.about);
+  else if (!is_pulled(wanted))
     event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod",
           wanted.about);
   // It may run anyway, if the kernel has an emulator (binfmt_misc).
@@ -122,6 +126,16 @@ std::optional<runtime::Image> PodImages::look_for_image(const ImageWanted& wante
   }
   if (pull.running) return std::nullopt;
   auto credentials = pull_credentials();
+  if (seams_.config.run_present_images_offline && wanted.policy == PullPolicy::always && pull.is_unreachable &&
+      pull.attempt == wanted.attempt) {
+    auto found = seams_.runtime.images().find(reference);
+    if (found &&
+        may_use(seams_.config.image_verification, reference, seams_.runtime.images().access(*found, reference, credentials))) {
+      pull.back_off.reset();  // the container's next start asks the registry at once
+      if (shows_pull(record.waiting_reason)) record.waiting_reason.clear();
+      return *std::move(found);
+    }
+  }
   if (credentials != pull.credentials) pull.back_off.reset();  // other credentials may be accepted now
   auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
   if (!wait || seams_.clock.steady() >= *wait) {
@@ -184,12 +198,14 @@ void PodImages::take_pull(const std::string& name, const PullDone& done) {
   if (!done.image) {
     pull.reason = pull_error_reason(done.image.error());
     pull.error = done.image.error().text();
+    pull.is_unreachable = done.image.error().code() == Code::unavailable || done.image.error().code() == Code::timeout;
     pull.failed_at = seams_.clock.steady();
     pull.back_off.next(pull.failed_at, pull.failed_at);
     event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, container);
     event(true, "Failed", "Error: " + pull.reason, container);
   } else {
     pull.done = true;
+    pull.is_unreachable = false;
     pull.image_id = done.image->id;
     pull.error.clear();
     pull.credentials.clear();

@@ -48,6 +48,7 @@ struct Pull {
   BackOff back_off;
   SteadyTime failed_at;
   std::string reason, error;                      // of the last failure; "" if there was none
+  bool is_unreachable = false;                    // the last failure: no registry has answered
   std::vector<runtime::Credentials> credentials;  // used for the pull; empty once the image is present
 };
 

@@ -577,6 +577,40 @@ TEST_F(AgentTest, pull_policies) {
   EXPECT_FALSE(pulls_.run_one());
 }
 
+TEST_F(AgentTest, without_its_registry_an_image_to_be_pulled_waits) {
+  const Error unreachable(Code::unavailable, "pull web:1: Could not resolve host");
+  boot();
+  runtime_.images_fake().fail_pull(unreachable);
+  put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "waits");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "waits"), "Waiting ErrImagePull") << "as in Kubernetes";
+}
+
+TEST_F(AgentTest, without_its_registry_an_image_that_is_present_runs_where_that_is_set) {
+  const Error unreachable(Code::unavailable, "pull web:1: Could not resolve host");
+  config_.run_present_images_offline = true;
+  boot();
+  runtime_.images_fake().fail_pull(unreachable);
+  put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "runs");
+  ASSERT_TRUE(pulls_.run_one()) << "the registry is asked first";
+  settle();
+  EXPECT_EQ(state("a", "runs"), "Running");
+  EXPECT_TRUE(events_.has(
+      "W RegistryUnreachable Container image \"web:1\" is present and runs, because it cannot be pulled: pull web:1"));
+
+  runtime_.images_fake().fail_pull(Error(Code::not_found, "no such image"));
+  put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "refused");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "refused"), "Waiting ErrImagePull") << "the registry has answered";
+  runtime_.images_fake().fail_pull(unreachable);
+  put_pod(R"("containers":[{"name":"a","image":"nowhere:2","imagePullPolicy":"Always"}])", "absent");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "absent"), "Waiting ErrImagePull");
+}
+
 TEST_F(AgentTest, pull_secrets_reach_the_registry) {
   runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}, /*present=*/false);
   boot();
