@@ -14,6 +14,8 @@ pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 # ---- doctor: in the machine's namespace, with and without the daemon ----
 doctor() { c doctor --config "$T/etc/config.yaml" "$@"; }
 expect_match "doctor: coracled is ready" '^OK +coracled +runs and is ready' doctor
+expect_match "health: its API and its node are well" '^(healthy|node .*Pressure.*)$' c health
+expect "health: -o json has a verdict" "true" eval "c health -o json | jq '(.problems | type == \"array\") and (.healthy == (.problems == []))'"
 expect_match "doctor: measures the disk" '^(OK|WARN|FAIL) +disk speed +4 KiB reach the disk in ' doctor
 expect_match "doctor: tries what the kernel can" '^OK +features +tried and working: .*mount API.*nftables' doctor
 expect_match "doctor: forwarding is on" '^OK +forwarding +net.ipv4.ip_forward is on' doctor
@@ -177,5 +179,6 @@ cp "$T/etc/admin.kubeconfig" "$T/private.kubeconfig"; chmod 0600 "$T/private.kub
 expect_fail "a kubeconfig for root only" 'sudo coraclectl' setpriv --reuid 65534 --clear-groups "$coraclectl" --kubeconfig "$T/private.kubeconfig" get pods
 stop_daemon
 expect_fail "the daemon is down" 'was refused - is coracled running\?' c get pods
+expect_fail "health: … which is not healthy" '^the API: .*was refused' c health
 expect_match "doctor: coracled does not run" '^(FAIL|WARN) +coracled ' doctor
 launch; until_true 20 ready

@@ -29,7 +29,7 @@ run_example() {
   local status=$?
   case $1 in
     *" attach "* | *" port-forward "* | *" proxy "*) [ $status = 124 ] ;;  # goes on until it is ended
-    *" diff "* | *" doctor"*) [ $status -le 1 ] ;;  # there may be a difference, or something wrong with this machine
+    *" diff "* | *" doctor"* | *" health"*) [ $status -le 1 ] ;;  # there may be a difference, or something wrong with this machine
     *) [ $status = 0 ] ;;
   esac
 }
