@@ -12,9 +12,9 @@
 namespace coracle {
 namespace {
 
-using Wide = unsigned __int128;
-
-constexpr Wide kNanosMax = Wide(std::numeric_limits<int64_t>::max()) * 1'000'000'000;
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr uint32_t kNanos = 1'000'000'000, kNanosOfMilli = 1'000'000;
+constexpr size_t kNanoDigits = 9, kWholeDigits = 19;  // of 2^63-1
 constexpr size_t kTextMax = 256;
 constexpr int kNanoExponent = -9;
 constexpr std::string_view kDecimalSuffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};  // 10^-9 … 10^18
@@ -52,51 +52,62 @@ std::string times_1024(std::string digits) {
   return carry ? std::to_string(carry) + digits : digits;
 }
 
-// digits * 10^exponent, rounded up, at most kNanosMax.
-Wide whole_number(std::string_view digits, int exponent) {
-  bool more = false;  // a non-zero digit was cut off
-  if (exponent < 0) {
-    size_t cut = std::min(digits.size(), size_t(-exponent));
-    more = digits.substr(digits.size() - cut).find_first_not_of('0') != digits.npos;
-    digits.remove_suffix(cut);
-    exponent = 0;
-  }
-  Wide value = 0;
-  auto append = [&](unsigned digit) { value = value > kNanosMax / 10 ? kNanosMax : value * 10 + digit; };
-  for (char digit : digits) append(unsigned(digit - '0'));
-  for (; exponent > 0 && value > 0 && value < kNanosMax; exponent--) append(0);
-  return std::min(value + (more ? 1 : 0), kNanosMax);
-}
-
-Wide nanos_of(std::string_view whole, std::string_view fraction, Suffix suffix) {
-  std::string digits = std::string(whole) + std::string(fraction);
-  for (int two = suffix.two; two > 0; two -= 10) digits = times_1024(std::move(digits));
-  return whole_number(digits, suffix.ten - kNanoExponent - int(fraction.size()));
-}
-
 bool all_digits(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string digits_of(Wide value) {
-  if (value == 0) return "0";
-  std::string out;
-  for (; value > 0; value /= 10) out.insert(out.begin(), char('0' + int(value % 10)));
-  return out;
-}
-
-int64_t divided_up(__int128 nanos, int64_t divisor) {
-  __int128 quotient = nanos / divisor;
-  if (nanos % divisor > 0) quotient++;
-  if (quotient > std::numeric_limits<int64_t>::max()) return std::numeric_limits<int64_t>::max();
-  if (quotient < -std::numeric_limits<int64_t>::max()) return -std::numeric_limits<int64_t>::max();
-  return int64_t(quotient);
-}
+uint64_t magnitude_of(int64_t number) { return number < 0 ? 0 - uint64_t(number) : uint64_t(number); }
 
 }  // namespace
 
-Quantity::Nanos Quantity::capped(Nanos nanos) {
-  return nanos < 0 ? std::max(nanos, -Nanos(kNanosMax)) : std::min(nanos, Nanos(kNanosMax));
+Quantity::Amount Quantity::capped(Amount amount) {
+  const bool exceeds = amount.whole > uint64_t(kMost) || (amount.whole == uint64_t(kMost) && amount.nanos > 0);
+  return exceeds ? Amount{uint64_t(kMost), 0} : amount;
+}
+
+Quantity::Amount Quantity::sum(Amount a, Amount b) {
+  Amount out{a.whole + b.whole, a.nanos + b.nanos};  // twice 2^63-1 and 10^9 have room
+  if (out.nanos >= kNanos) ++out.whole, out.nanos -= kNanos;
+  return capped(out);
+}
+
+Quantity::Amount Quantity::difference(Amount a, Amount b) {
+  if (a.nanos < b.nanos) return {a.whole - b.whole - 1, a.nanos + kNanos - b.nanos};
+  return {a.whole - b.whole, a.nanos - b.nanos};
+}
+
+Quantity::Amount Quantity::nanos_of(std::string digits, int exponent) {
+  constexpr Amount kLargest{uint64_t(kMost), 0};
+  digits.erase(0, digits.find_first_not_of('0'));
+  bool more = false;  // a non-zero digit was cut off
+  if (exponent < 0) {
+    const size_t kept = digits.size() - std::min(digits.size(), size_t(-exponent));
+    more = digits.find_first_not_of('0', kept) != digits.npos;
+    digits.resize(kept);
+  } else if (!digits.empty()) {
+    if (digits.size() + size_t(exponent) > kWholeDigits + kNanoDigits) return kLargest;
+    digits.append(size_t(exponent), '0');
+  }
+  if (digits.size() > kWholeDigits + kNanoDigits) return kLargest;
+  const std::string_view all = digits;
+  const size_t whole_digits = all.size() > kNanoDigits ? all.size() - kNanoDigits : 0;
+  Amount out;  // 19 digits fit into 64 bits
+  for (char digit : all.substr(0, whole_digits)) out.whole = out.whole * 10 + uint64_t(digit - '0');
+  for (char digit : all.substr(whole_digits)) out.nanos = out.nanos * 10 + uint32_t(digit - '0');
+  return sum(capped(out), {0, more ? 1u : 0u});
+}
+
+void Quantity::set(Amount amount, bool negative) {
+  amount_ = amount;
+  negative_ = negative && !is_zero();
+}
+
+Quantity& Quantity::add(const Quantity& other, bool negative) {
+  if (is_zero()) notation_ = other.notation_, negative_ = negative;
+  if (negative_ == negative) set(sum(amount_, other.amount_), negative);
+  else if (amount_ >= other.amount_) set(difference(amount_, other.amount_), negative_);
+  else set(difference(other.amount_, amount_), negative);
+  return *this;
 }
 
 Result<Quantity> Quantity::parse(std::string_view text) {
@@ -115,9 +126,10 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   auto suffix = parse_suffix(rest.substr(end));
   if (!suffix) return fail("unknown suffix; use n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or e3");
 
+  std::string all = std::string(whole) + std::string(fraction);
+  for (int two = suffix->two; two > 0; two -= 10) all = times_1024(std::move(all));
   Quantity quantity;
-  Nanos nanos = Nanos(nanos_of(whole, fraction, *suffix));
-  quantity.nanos_ = minus ? -nanos : nanos;
+  quantity.set(nanos_of(std::move(all), suffix->ten - kNanoExponent - int(fraction.size())), minus);
   quantity.notation_ = suffix->notation;
   return quantity;
 }
@@ -140,55 +152,53 @@ Quantity Quantity::of(Bytes bytes) {
 }
 
 Quantity Quantity::of(Millicores millicores) {
+  const uint64_t millis = magnitude_of(millicores.count);
   Quantity quantity;
-  quantity.nanos_ = capped(Nanos(millicores.count) * 1'000'000);
+  quantity.set({millis / 1000, uint32_t(millis % 1000) * kNanosOfMilli}, millicores.count < 0);
   return quantity;
 }
 
 Quantity Quantity::of_count(int64_t count) {
   Quantity quantity;
-  quantity.nanos_ = capped(Nanos(count) * 1'000'000'000);
+  quantity.set(capped({magnitude_of(count), 0}), count < 0);
   return quantity;
 }
 
 std::string Quantity::text() const {
-  if (nanos_ == 0) return "0";
-  std::string sign = nanos_ < 0 ? "-" : "";
-  Wide amount = Wide(nanos_ < 0 ? -nanos_ : nanos_);
-  Wide unit = 1'000'000'000;
-  if (notation_ == Notation::binary && amount % unit == 0 && amount >= 1024 * unit) {
-    amount /= unit;
+  if (is_zero()) return "0";
+  std::string sign = negative_ ? "-" : "";
+  if (notation_ == Notation::binary && amount_.nanos == 0 && amount_.whole >= 1024) {
+    uint64_t amount = amount_.whole;
     size_t power = 0;
     for (; power + 1 < std::size(kBinarySuffixes) && amount % 1024 == 0; power++) amount /= 1024;
-    return sign + digits_of(amount) + std::string(kBinarySuffixes[power]);
+    return sign + std::to_string(amount) + std::string(kBinarySuffixes[power]);
   }
+  std::string digits = std::to_string(kNanos + amount_.nanos);  // 1 and nine digits
+  digits = (amount_.whole > 0 ? std::to_string(amount_.whole) : "") + digits.substr(1);
+  digits.erase(0, digits.find_first_not_of('0'));
   size_t thousands = 0;
-  for (; thousands + 1 < std::size(kDecimalSuffixes) && amount % 1000 == 0; thousands++) amount /= 1000;
+  for (; thousands + 1 < std::size(kDecimalSuffixes) && digits.ends_with("000"); thousands++) digits.resize(digits.size() - 3);
   int exponent = kNanoExponent + int(thousands) * 3;
-  if (notation_ != Notation::exponent) return sign + digits_of(amount) + std::string(kDecimalSuffixes[thousands]);
-  return sign + digits_of(amount) + (exponent ? "e" + std::to_string(exponent) : "");
+  if (notation_ != Notation::exponent) return sign + digits + std::string(kDecimalSuffixes[thousands]);
+  return sign + digits + (exponent ? "e" + std::to_string(exponent) : "");
 }
 
-int64_t Quantity::value() const { return divided_up(nanos_, 1'000'000'000); }
-int64_t Quantity::milli_value() const { return divided_up(nanos_, 1'000'000); }
+int64_t Quantity::value() const {
+  if (negative_) return -int64_t(amount_.whole);
+  return int64_t(amount_.whole) + (amount_.nanos > 0 ? 1 : 0);  // the largest has no nanos
+}
+
+int64_t Quantity::milli_value() const {
+  const int64_t whole = int64_t(amount_.whole), rest = amount_.nanos / kNanosOfMilli;
+  const int64_t millis = rest + (!negative_ && amount_.nanos % kNanosOfMilli > 0 ? 1 : 0);
+  if (whole > (kMost - millis) / 1000) return negative_ ? -kMost : kMost;
+  return negative_ ? -(whole * 1000 + millis) : whole * 1000 + millis;
+}
 
 Quantity Quantity::rounded_to_milli() const {
-  constexpr Nanos kMilli = 1'000'000;
   Quantity rounded = *this;
-  if (Nanos rest = nanos_ % kMilli; rest != 0) rounded.nanos_ = capped(nanos_ - rest + (nanos_ < 0 ? -kMilli : kMilli));
+  if (uint32_t rest = amount_.nanos % kNanosOfMilli; rest != 0) rounded.amount_ = sum(amount_, {0, kNanosOfMilli - rest});
   return rounded;
-}
-
-Quantity& Quantity::operator+=(const Quantity& other) {
-  if (is_zero()) notation_ = other.notation_;
-  nanos_ = capped(nanos_ + other.nanos_);
-  return *this;
-}
-
-Quantity& Quantity::operator-=(const Quantity& other) {
-  if (is_zero()) notation_ = other.notation_;
-  nanos_ = capped(nanos_ - other.nanos_);
-  return *this;
 }
 
 }  // namespace coracle

@@ -36,19 +36,35 @@ class Quantity {
   Quantity rounded_to_milli() const;  // away from 0, to multiples of 1/1000: the precision in resource lists
   Bytes bytes() const { return Bytes(value()); }
   Millicores millicores() const { return Millicores(milli_value()); }
-  bool is_zero() const { return nanos_ == 0; }
-  bool negative() const { return nanos_ < 0; }
+  bool is_zero() const { return amount_.whole == 0 && amount_.nanos == 0; }
+  bool negative() const { return negative_; }
 
   // Compares amounts, not notations: 1 == 1000m. Sums have the notation of the left side (of the right side if the left is 0).
-  bool operator==(const Quantity& other) const { return nanos_ == other.nanos_; }
-  std::strong_ordering operator<=>(const Quantity& other) const { return nanos_ <=> other.nanos_; }
-  Quantity& operator+=(const Quantity& other);
-  Quantity& operator-=(const Quantity& other);
+  bool operator==(const Quantity& other) const { return negative_ == other.negative_ && amount_ == other.amount_; }
+  std::strong_ordering operator<=>(const Quantity& other) const {
+    if (negative_ != other.negative_) return negative_ ? std::strong_ordering::less : std::strong_ordering::greater;
+    return negative_ ? other.amount_ <=> amount_ : amount_ <=> other.amount_;
+  }
+  Quantity& operator+=(const Quantity& other) { return add(other, other.negative_); }
+  Quantity& operator-=(const Quantity& other) { return add(other, !other.negative_); }
 
  private:
-  using Nanos = __int128;
-  static Nanos capped(Nanos nanos);
-  Nanos nanos_ = 0;  // at most (2^63-1) * 10^9 in either direction
+  // whole + nanos / 10^9, at most 2^63-1. Two numbers, because processors of 32 bits have no integers of 128.
+  struct Amount {
+    uint64_t whole = 0;
+    uint32_t nanos = 0;  // below 10^9
+    auto operator<=>(const Amount&) const = default;
+  };
+  static Amount capped(Amount amount);
+  static Amount sum(Amount a, Amount b);         // capped
+  static Amount difference(Amount a, Amount b);  // a >= b
+  // The digits times 10^exponent nanos, rounded up.
+  static Amount nanos_of(std::string digits, int exponent);
+  Quantity& add(const Quantity& other, bool negative);  // of its amount, with that sign
+  void set(Amount amount, bool negative);
+
+  Amount amount_;
+  bool negative_ = false;  // 0 is not
   Notation notation_ = Notation::decimal;
 };
 

@@ -103,5 +103,33 @@ TEST(Quantity, reads_json_and_makes_text) {
   EXPECT_EQ(Quantity::of_count(110).text(), "110");
 }
 
+// Amounts have a whole and a fractional part; sums carry from one to the other, through 0 and at the limits.
+TEST(Quantity, sums_carry) {
+  struct Row {
+    const char *left, *right, *sum, *difference;
+  };
+  for (const Row& row : {
+           Row{"999999999n", "1n", "1", "999999998n"},
+           Row{"1500m", "600m", "2100m", "900m"},
+           Row{"1", "1500m", "2500m", "-500m"},
+           Row{"-1500m", "600m", "-900m", "-2100m"},
+           Row{"-600m", "1500m", "900m", "-2100m"},
+           Row{"-600m", "-1500m", "-2100m", "900m"},
+           Row{"2", "2", "4", "0"},
+           Row{"0", "-1n", "-1n", "1n"},
+           Row{"9223372036854775807", "1n", "9223372036854775807", "9223372036854775806999999999n"},
+           Row{"9223372036854775807", "9223372036854775807", "9223372036854775807", "0"},
+           Row{"-9223372036854775807", "1", "-9223372036854775806", "-9223372036854775807"},
+       }) {
+    Quantity left = MUST(Quantity::parse(row.left)), right = MUST(Quantity::parse(row.right)), sum = left, difference = left;
+    sum += right;
+    difference -= right;
+    EXPECT_EQ(sum.text(), row.sum) << row.left << " + " << row.right;
+    EXPECT_EQ(difference.text(), row.difference) << row.left << " - " << row.right;
+    EXPECT_EQ(difference.is_zero(), left == right);
+    EXPECT_EQ(difference.negative(), left < right);
+  }
+}
+
 }  // namespace
 }  // namespace coracle
