@@ -71,6 +71,14 @@ Result<int64_t> number_of(const json::value& value, int64_t first, int64_t last)
   return *number;
 }
 
+Read percent(int Config::*member) {
+  return [member](Config& config, const json::value& value) -> Result<void> {
+    int64_t number = TRY(number_of(value, 0, 100));
+    config.*member = int(number);
+    return {};
+  };
+}
+
 // A duration such as "2m" or "30s": whole seconds, at most an hour.
 Read seconds(int Config::*member) {
   return [member](Config& config, const json::value& value) -> Result<void> {
@@ -241,6 +249,9 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},
+      {"imageGCHighThresholdPercent", percent(&Config::image_gc_high_percent)},
+      {"imageGCLowThresholdPercent", percent(&Config::image_gc_low_percent)},
+      {"imageMinimumGCAge", seconds(&Config::image_gc_least_age)},
       {"runPresentImagesOffline", flag(&Config::run_present_images_offline)},
       {"imagePullCredentialsVerificationPolicy", read_image_verification},
       {"preloadedImagesVerificationAllowlist", read_image_allowlist},
@@ -287,6 +298,9 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
     return Error(Code::invalid, path + ": shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is " +
                                     format_duration(std::chrono::seconds(config.shutdown_grace_period_critical_pods)) +
                                     ", unless the settings say otherwise");
+  if (config.image_gc_low_percent >= config.image_gc_high_percent)
+    return Error(Code::invalid, path + ": imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is " +
+                                    std::to_string(config.image_gc_high_percent));
   if (!config.image_verification_allowlist.empty() && config.image_verification != "NeverVerifyAllowlistedImages")
     return Error(Code::invalid, path +
                                     ": preloadedImagesVerificationAllowlist: can be set only where "

@@ -73,6 +73,12 @@ struct Config {
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs
+  // Unused images are removed when the disk is full to imageGCHighThresholdPercent, until it is down to
+  // imageGCLowThresholdPercent: those that registries have given, the longest unused first. Imported ones stay. Source: kubelet's
+  // configuration.
+  int image_gc_high_percent = 85;  // imageGCHighThresholdPercent: percent of the disk; 100 = never
+  int image_gc_low_percent = 80;   // imageGCLowThresholdPercent: less than the other
+  int image_gc_least_age = 120;    // imageMinimumGCAge: "2m": how long an image must have been unused
   // runPresentImagesOffline: true = where an image is to be pulled at each start (imagePullPolicy Always, or the tag latest) and
   // its registry cannot be reached, the image that is present runs; false = as in Kubernetes, the pod waits for the registry
   bool run_present_images_offline = false;

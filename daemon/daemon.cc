@@ -124,6 +124,8 @@ node::AgentConfig agent_config(const Config& config, const NodeIdentity& identit
   to.pods_max = config.max_pods;
   to.pod_pids_max = config.pod_pids_limit;
   to.has_own_users = sys::try_own_users(config.state_dir).ok();
+  to.image_collection = {config.image_gc_high_percent, config.image_gc_low_percent,
+                         std::chrono::seconds(config.image_gc_least_age)};
   to.run_present_images_offline = config.run_present_images_offline;
   to.image_verification = {verification_policy(config.image_verification), config.image_verification_allowlist};
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };

@@ -101,6 +101,10 @@ class ImageStore {
   virtual Result<Image> tag(std::string_view reference, std::string_view name) = 0;
   // Removes unused images: those without a tag, or with `all` every one. Returns them.
   virtual Result<std::vector<Image>> prune(bool all) = 0;
+  // Removes images that were pulled and that nothing has used for `least`, the longest unused first; `is_enough` is asked before
+  // each. Images that no registry has given under each of their names stay: imported or packed ones, and those that got a name
+  // here (tag). Without a record of their use, they count as used when the store was opened. Returns the removed ones. Blocks.
+  virtual Result<std::vector<Image>> collect(std::chrono::seconds least, const std::function<bool()>& is_enough) = 0;
   // uid, gid and groups for "user[:group]" (names or numbers) from the image's /etc/passwd and /etc/group, which are untrusted.
   // Errors: invalid for an unknown name or a number out of range.
   virtual Result<oci::User> resolve_user(const Image& image, std::string_view user) = 0;

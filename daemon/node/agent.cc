@@ -22,6 +22,13 @@ constexpr std::chrono::milliseconds kEndLook{20};
 
 Key queue_key(const std::string& uid) { return {"", uid}; }
 
+std::optional<DiskUse> disk_use(const std::string& path) {
+  auto directory = sys::open_directory(path);
+  auto usage = directory ? sys::disk_usage(*directory) : Result<sys::DiskUsage>(directory.error());
+  if (!usage) return std::nullopt;
+  return DiskUse{usage->total, usage->available};
+}
+
 }  // namespace
 
 Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
@@ -78,6 +85,10 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
           config_, table_, seams.runtime, seams.clock,
           seams.walks ? seams.walks : [this](Task task) { walks_.post(std::move(task)); },
           [this](const std::string& uid, std::string why) { worker_.evict(uid, std::move(why)); }),
+      image_collector_(
+          config_.image_collection, seams.runtime.images(), seams.clock,
+          [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : removals_.post(std::move(task)); },
+          [this]() -> std::optional<DiskUse> { return disk_use(config_.state_dir); }, [this] { images_changed(); }),
       metrics_(
           config_, seams.client, seams.runtime, table_, seams.clock,
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
@@ -287,6 +298,7 @@ static_assert(kStorageLook == kHousekeeping);  // the node object's loop calls l
 
 void Agent::look_at_storage() {
   storage_limits_.look();
+  image_collector_.look();
   if (volume_watch_) volume_watch_->look();
 }
 

@@ -94,6 +94,13 @@ struct ImageVerification {
   std::vector<std::string> allowlist;
 };
 
+// Removal of unused images. Source: kubelet's imageGCHighThresholdPercent, imageGCLowThresholdPercent, imageMinimumGCAge.
+struct ImageCollection {
+  int high_percent = 85;                // of the disk in use: then images are removed; 100: never
+  int low_percent = 80;                 // until that is reached
+  std::chrono::seconds least_age{120};  // that an image has not been used
+};
+
 // AppArmor functions, set by main. If they are absent, the kernel has no AppArmor.
 struct AppArmorHooks {
   std::function<bool()> enabled;                                      // AppArmor is enabled in the kernel
@@ -122,6 +129,7 @@ struct AgentConfig {
   bool has_own_users = false;   // kernel and disk support user namespaces for pods; reported in the Node's status only
   int64_t pod_pids_max = 4096;  // limit of processes and threads per pod; 0: no limit
   ImageVerification image_verification;
+  ImageCollection image_collection;
   bool run_present_images_offline = false;  // with policy Always, while the registry cannot be reached
   MountHooks mounts;
   AppArmorHooks apparmor;

@@ -46,9 +46,19 @@ struct State {
   std::map<std::string, std::string> holds;      // holder → image id
   std::multiset<Digest> pinned;                  // layers and configurations of running pulls
   std::map<std::pair<std::string, std::string>, oci::User> users;
+  std::map<std::string, SteadyTime> used_at;  // image id → when it came, or a use of it began or ended
+  SteadyTime opened_at;                       // of the store: for images without such a time
 };
 
 using Written = std::vector<Record>;  // the contents of images.json
+
+void note_use(State& state, const std::string& image_id) { state.used_at[image_id] = system_clock().steady(); }
+
+// Every name of it is a registry's: it can be pulled again.
+bool was_pulled(const Known& known) {
+  const auto& all = known.pulled.repositories;
+  return !all.empty() && std::none_of(all.begin(), all.end(), [](const auto& from) { return from.second.imported; });
+}
 
 // The users of an image: names of snapshots and of holders.
 std::vector<std::string> users_in(const State& state, std::string_view image_id) {
@@ -172,6 +182,7 @@ class DirStore final : public Store {
   Result<runtime::Removal> remove(std::string_view reference) override;
   Result<runtime::Image> tag(std::string_view reference, std::string_view name) override;
   Result<std::vector<runtime::Image>> prune(bool all) override;
+  Result<std::vector<runtime::Image>> collect(std::chrono::seconds least, const std::function<bool()>& is_enough) override;
   Result<oci::User> resolve_user(const runtime::Image& image, std::string_view user) override;
   Result<void> mount(const std::string& image_id, const std::string& holder, const std::string& directory,
                      const std::vector<oci::IdMapping>& ids) override;
@@ -270,7 +281,10 @@ PulledRecord DirStore::pulled_of(const Digest& id) const {
 Result<void> DirStore::load() {
   std::vector<Record> records = TRY(content_.read_index());
   SnapshotDir::Found found = TRY(snapshot_dir_.load().wrap("snapshots"));
-  state_.with([&](State& state) { state.snapshots = std::move(found.snapshots), state.holds = std::move(found.holds); });
+  state_.with([&](State& state) {
+    state.snapshots = std::move(found.snapshots), state.holds = std::move(found.holds);
+    state.opened_at = system_clock().steady();
+  });
   std::vector<Known> images;
   for (const Record& record : records) {
     auto text = content_.read_config(record.id);
@@ -378,6 +392,7 @@ Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
     for (const std::string& name : came_from) note(known.pulled, name);
     TRY(content_.write_pulled(added.id, to_text(known.pulled.to_json())).wrap("note how the image came"));
     runtime::Image image = known.image;
+    state_.with([&](State& state) { note_use(state, image.id); });
     if (there != images.end()) *there = std::move(known);
     else images.push_back(std::move(known));
     TRY(sweep(written, std::move(images), has_lost_its_names));
@@ -398,6 +413,7 @@ std::vector<Known> DirStore::take_unused(std::vector<Known>& images, const std::
       if (goes(known)) taken.push_back(known);
     std::erase_if(images, goes);
     std::erase_if(state.images, goes);
+    for (const Known& known : taken) state.used_at.erase(known.image.id);
   });
   return taken;
 }
@@ -555,6 +571,29 @@ Result<std::vector<runtime::Image>> DirStore::prune(bool all) {
   });
 }
 
+Result<std::vector<runtime::Image>> DirStore::collect(std::chrono::seconds least, const std::function<bool()>& is_enough) {
+  std::vector<std::pair<SteadyTime, std::string>> unused = state_.with([&](const State& state) {
+    std::vector<std::pair<SteadyTime, std::string>> all;
+    for (const Known& known : state.images) {
+      auto used = state.used_at.find(known.image.id);
+      const SteadyTime at = used == state.used_at.end() ? state.opened_at : used->second;
+      if (was_pulled(known) && at + least <= system_clock().steady() && users_in(state, known.image.id).empty())
+        all.emplace_back(at, known.image.id);
+    }
+    return all;
+  });
+  std::sort(unused.begin(), unused.end());
+  std::vector<runtime::Image> gone;
+  for (const auto& [at, id] : unused) {
+    if (is_enough()) break;
+    std::vector<runtime::Image> removed = TRY(disk_.with([&](Written& written) {
+      return sweep(written, known(), [&](const Known& each) { return each.image.id == id && was_pulled(each); });
+    }));
+    for (runtime::Image& each : removed) gone.push_back(std::move(each));
+  }
+  return gone;
+}
+
 Result<runtime::Removal> DirStore::remove(std::string_view text) {
   Wanted wanted = TRY(parse_wanted(text));
   return disk_.with([&](Written& written) { return drop(written, wanted, text); });
@@ -590,6 +629,7 @@ Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, 
   std::string user = state_.with([&](State& state) {
     if (auto users = users_in(state, before.image.id); !users.empty()) return users.front();
     std::erase_if(state.images, [&](const Known& known) { return known.record.id == before.record.id; });
+    state.used_at.erase(before.image.id);
     return std::string();
   });
   if (!user.empty()) return Error(Code::conflict, "the image is in use by " + user);
@@ -653,6 +693,8 @@ Result<bool> DirStore::hold(const std::string& image_id, const std::string& hold
     if (std::none_of(state.images.begin(), state.images.end(), is_it))
       return Error(Code::not_found, "no image " + image_id + " here");
     before = std::exchange(state.holds[holder], image_id);
+    note_use(state, image_id);
+    if (!before.empty()) note_use(state, before);
     return {};
   }));
   if (before == image_id) return false;
@@ -675,7 +717,10 @@ Result<void> DirStore::release(const std::string& holder) {
   });
   if (held.empty()) return {};
   TRY(snapshot_dir_.release(holder));
-  state_.with([&](State& state) { state.holds.erase(holder); });
+  state_.with([&](State& state) {
+    state.holds.erase(holder);
+    note_use(state, held);
+  });
   sweep_unnamed(held);
   return {};
 }
@@ -700,6 +745,7 @@ Result<void> DirStore::Held::create(const std::string& name, const std::string& 
     for (const Known& known : state.images)
       if (known.image.id == image_id) lower = known.lower;
     if (lower.empty()) return Error(Code::not_found, "no image " + image_id + " here");
+    note_use(state, image_id);
     return state.snapshots.emplace(name, image_id).second;
   }));
   if (!mine) return Error(Code::already_exists, "the snapshot " + name + " exists");
@@ -721,7 +767,11 @@ Result<Fd> DirStore::Held::mount(const std::string& name, const Fd* id_map) {
 Result<void> DirStore::Held::remove(const std::string& name) {
   if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + coracle::quoted(name));
   TRY(store.snapshot_dir_.remove(name));
-  auto mine = store.state_.with([&](State& state) { return state.snapshots.extract(name); });
+  auto mine = store.state_.with([&](State& state) {
+    auto taken = state.snapshots.extract(name);
+    if (!taken.empty()) note_use(state, taken.mapped());
+    return taken;
+  });
   if (!mine.empty()) store.sweep_unnamed(mine.mapped());
   return {};
 }

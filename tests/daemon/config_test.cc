@@ -93,6 +93,7 @@ TEST(Config, names_the_field_that_is_wrong) {
         Row{"logLevel: loud", "logLevel: must be one of"},
         Row{"- a", "expected fields"},
         Row{"mirrors: {x: y}", "mirrors: x:"},
+        Row{"imageGCHighThresholdPercent: 101", "imageGCHighThresholdPercent: must be a number from 0 to 100"},
         Row{"podPidsLimit: -1", "podPidsLimit:"},
         Row{"shutdownGracePeriod: 30", "shutdownGracePeriod: must be a duration"},
         Row{"shutdownGracePeriod: soon", "shutdownGracePeriod: must be a duration"},

@@ -125,6 +125,7 @@ class FakeImageStore : public ImageStore {
   }
   Result<void> write_archive(const std::vector<std::string>&, const Fd&) override { return {}; }
   Result<std::vector<Image>> prune(bool) override { return std::vector<Image>(); }
+  Result<std::vector<Image>> collect(std::chrono::seconds, const std::function<bool()>&) override { return std::vector<Image>(); }
   Result<Removal> remove(std::string_view reference) override {
     std::lock_guard lock(mutex_);
     for (auto it = present_.begin(); it != present_.end(); ++it) {

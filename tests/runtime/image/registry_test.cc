@@ -766,6 +766,38 @@ TEST_F(Registries, is_held_to_its_own_authority) {
   EXPECT_TRUE(got.ok()) << got.error().text();
 }
 
+TEST_F(Registries, unused_images_are_removed_until_it_is_enough_the_longest_unused_first) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  for (const char* name : {"first:1", "second:1", "third:1", "kept:1"})
+    registry.push({{{make_tar({{std::string("of-") + name}})}}}, name);
+  auto store = open("s");
+  auto at = [&](const std::string& name) { return registry.host() + "/" + name; };
+  std::string third;
+  for (const char* name : {"first:1", "second:1", "third:1", "kept:1"}) {
+    auto got = pull(*store, at(name));
+    ASSERT_TRUE(got.ok()) << got.error().text();
+    if (name == std::string("third:1")) third = got->id;
+  }
+  ASSERT_TRUE(store->tag(at("kept:1"), "localhost/kept:1").ok()) << "which no registry has";
+  write_text(dir_.path() + "/a.tar", archive_of(oci_layout(sample(1000), "r.example/imported:1")));
+  Fd fd = *sys::open(dir_.path() + "/a.tar", O_RDONLY);
+  ASSERT_TRUE(store->import(fd, "").ok());
+  auto names = [](const std::vector<runtime::Image>& images) {
+    std::string out;
+    for (const auto& each : images) out += each.references[0].substr(each.references[0].find('/') + 1) + " ";
+    return out;
+  };
+  EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(3600), [] { return false; }))), "") << "they came just now";
+  ASSERT_TRUE(store->snapshots().create("user", third, nullptr).ok());
+  int asked = 0;
+  EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(0), [&] { return ++asked > 1; }))), "first:1 ") << "then it is enough";
+  EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(0), [] { return false; }))), "second:1 ") << "the third is in use";
+  ASSERT_TRUE(store->snapshots().remove("user").ok());
+  EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(0), [] { return false; }))), "third:1 ");
+  EXPECT_TRUE(store->find("r.example/imported:1").ok());
+  EXPECT_TRUE(store->find("localhost/kept:1").ok());
+}
+
 TEST_F(Registries, a_pull_can_be_stopped) {
   Server silent([](int fd) {
     pollfd waiting{fd, POLLRDHUP, 0};
