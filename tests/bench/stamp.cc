@@ -43,4 +43,8 @@ extern "C" [[noreturn]] void stamp_main(long* stack) {
 asm(".globl _start\n_start:\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call stamp_main\n  hlt\n");
 #elif defined(__aarch64__)
 asm(".globl _start\n_start:\n  mov x0, sp\n  b stamp_main\n");
+#elif defined(__arm__)
+asm(".arm\n.globl _start\n_start:\n  mov r0, sp\n  bic sp, sp, #7\n  b stamp_main\n");
+extern "C" int raise(int) { __builtin_trap(); }  // see runtime/launch/start.cc
+extern "C" void __aeabi_unwind_cpp_pr0() {}
 #endif
