@@ -249,6 +249,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},
+      {"imagesDir", path(&Config::images_dir)},
       {"imageGCHighThresholdPercent", percent(&Config::image_gc_high_percent)},
       {"imageGCLowThresholdPercent", percent(&Config::image_gc_low_percent)},
       {"imageMinimumGCAge", seconds(&Config::image_gc_least_age)},

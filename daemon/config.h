@@ -73,6 +73,7 @@ struct Config {
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs
+  std::string images_dir;  // imagesDir: a directory from which archives of images are imported, at once when they come; "" = none
   // Unused images are removed when the disk is full to imageGCHighThresholdPercent, until it is down to
   // imageGCLowThresholdPercent: those that registries have given, the longest unused first. Imported ones stay. Source: kubelet's
   // configuration.

@@ -118,6 +118,8 @@ node::AgentConfig agent_config(const Config& config, const NodeIdentity& identit
   to.log_dir = config.log_dir;
   to.log_links_dir = config.log_links_dir.empty() && config.log_dir == kLogDir ? kLogLinksDir : config.log_links_dir;
   to.manifests_dir = config.manifests_dir;
+  to.images_dir = config.images_dir;
+  to.images_record = config.state_dir + "/imported-archives.json";
   to.seccomp_dir = config.state_dir + "/seccomp";
   to.volume_dirs = config.volume_dirs;
   if (to.volume_dirs.empty()) to.volume_dirs.push_back(config.state_dir + "/volumes");

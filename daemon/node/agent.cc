@@ -99,6 +99,9 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       copies_("storage", kDisksAtOnce, kCopiesOfDiskAtOnce),
       removals_("storage", 1),
       servers_("nfs", kServersAtOnce, kOfServerAtOnce) {
+  if (!config_.images_dir.empty())
+    image_archives_.emplace(config_.images_dir, config_.images_record, seams_.runtime.images(), seams_.clock,
+                            [this] { images_changed(); });
   auto heard = while_alive();
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
   seams_.config_maps.on_change(
@@ -291,6 +294,7 @@ void Agent::run(std::stop_token stop) {
     threads.push_back(start_thread(
         "node-worker", [this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return reconcile(key); }); }));
   if (!config_.manifests_dir.empty()) threads.push_back(start_thread("static-pods", [this, stop] { static_pods_.run(stop); }));
+  if (image_archives_) threads.push_back(start_thread("image-archives", [this, stop] { image_archives_->run(stop); }));
   node_object_.run(stop, [this] { look_at_storage(); });
 }
 

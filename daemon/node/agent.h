@@ -18,6 +18,7 @@
 #include "daemon/informer/informer.h"
 #include "daemon/node/config.h"
 #include "daemon/node/files.h"
+#include "daemon/node/image_archives.h"
 #include "daemon/node/image_collector.h"
 #include "daemon/node/metrics.h"
 #include "daemon/node/node_object.h"
@@ -187,6 +188,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   StaticPods static_pods_;
   StorageLimits storage_limits_;
   ImageCollector image_collector_;
+  std::optional<ImageArchives> image_archives_;
   std::stop_source stop_;
   Metrics metrics_;
   std::optional<volume::Provisioner> provisioner_;

@@ -112,13 +112,15 @@ struct AppArmorHooks {
 
 struct AgentConfig {
   std::string node_name;
-  std::vector<std::string> node_ips;                          // of this machine, the primary one first
-  std::string machine_id, boot_id, os_image, kernel_version;  // for nodeInfo; "": read from the machine
-  std::string state_dir = "/var/lib/coracle/pods";            // <uid>/…: emptyDir, hosts file, termination messages
-  std::string memory_dir = "/run/coracle/volumes";            // <uid>/…: configMap, secret, projected, downwardAPI
-  std::string log_dir = "/var/log/pods";                      // <namespace>_<name>_<uid>/<container>/<n>.log
-  std::string log_links_dir;                                  // "/var/log/containers": see log_links.h; "": none
-  std::string manifests_dir;                                  // static pods; "": none
+  std::vector<std::string> node_ips;                                      // of this machine, the primary one first
+  std::string machine_id, boot_id, os_image, kernel_version;              // for nodeInfo; "": read from the machine
+  std::string state_dir = "/var/lib/coracle/pods";                        // <uid>/…: emptyDir, hosts file, termination messages
+  std::string memory_dir = "/run/coracle/volumes";                        // <uid>/…: configMap, secret, projected, downwardAPI
+  std::string log_dir = "/var/log/pods";                                  // <namespace>_<name>_<uid>/<container>/<n>.log
+  std::string log_links_dir;                                              // "/var/log/containers": see log_links.h; "": none
+  std::string manifests_dir;                                              // static pods; "": none
+  std::string images_dir;                                                 // archives of images to import; "": none
+  std::string images_record = "/var/lib/coracle/imported-archives.json";  // which of them were
   std::vector<std::string> volume_dirs;                  // <namespace>_<claim>_<uid>: provisioned volumes; empty: no provisioning
   std::string seccomp_dir = "/var/lib/coracle/seccomp";  // seccomp profiles of type Localhost
   std::string host_root = "";                            // "" is "/"; base of hostPath volumes and /etc/resolv.conf, for tests

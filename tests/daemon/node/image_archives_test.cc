@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Archives of images in a directory.
+#include "daemon/node/image_archives.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "runtime/base/guarded.h"
+#include "runtime/sys/file.h"
+#include "tests/runtime/fake_runtime.h"
+
+namespace coracle::node {
+namespace {
+
+using std::chrono::milliseconds;
+
+// An archive is a text: the name of its image, or "bad".
+class ImportedImages : public runtime::FakeImageStore {
+ public:
+  Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view) override {
+    char text[100];
+    const ssize_t size = ::read(archive.get(), text, sizeof text);
+    const std::string name(text, size_t(std::max<ssize_t>(size, 0)));
+    imports_.with([&](std::string& all) { all += name + ";"; });
+    if (name == "bad") return Error(Code::invalid, "the archive holds no image");
+    runtime::Image image;
+    image.id = "sha256:" + name;
+    image.references = {name};
+    return std::vector{image};
+  }
+  std::string take() {
+    return imports_.with([](std::string& all) { return std::exchange(all, {}); });
+  }
+
+ private:
+  Guarded<std::string> imports_;
+};
+
+class ImageArchivesTest : public testing::Test {
+ protected:
+  ImageArchivesTest() {
+    char name[] = "/tmp/coracle-archives-XXXXXX";
+    directory_ = ::mkdtemp(name);
+    std::filesystem::create_directory(directory_ + "/in");
+    start();
+  }
+  ~ImageArchivesTest() override { std::filesystem::remove_all(directory_); }
+  void start() {
+    archives_ =
+        std::make_unique<ImageArchives>(directory_ + "/in", directory_ + "/record", images_, clock_, [this] { ++changes_; });
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(directory_ + "/in/" + name) << text; }
+  // What is imported after the files have been looked at, and then left alone.
+  std::string settle() {
+    archives_->look();
+    clock_.advance(ImageArchives::kSettled);
+    archives_->look();
+    return images_.take();
+  }
+
+  std::string directory_;
+  ImportedImages images_;
+  FakeClock clock_;
+  std::atomic<int> changes_{0};
+  std::unique_ptr<ImageArchives> archives_;
+};
+
+TEST_F(ImageArchivesTest, are_imported_once_also_by_the_next_daemon) {
+  write("a.tar", "one");
+  write("b.tar.zst", "two");
+  for (const char* other : {"notes.txt", ".hidden.tar", "c.tar.part"}) write(other, "other");
+  std::filesystem::create_directory(directory_ + "/in/d.tar");
+  std::filesystem::create_symlink("/etc/passwd", directory_ + "/in/e.tar");
+  EXPECT_EQ(settle(), "one;two;");
+  EXPECT_EQ(changes_, 2);
+  EXPECT_EQ(settle(), "");
+  start();
+  EXPECT_EQ(settle(), "") << "a restart";
+  write("a.tar", "three");
+  EXPECT_EQ(settle(), "three;");
+}
+
+TEST_F(ImageArchivesTest, wait_until_they_are_whole) {
+  write("a.tar", "o");
+  auto again = archives_->look();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, milliseconds(2000));
+  clock_.advance(milliseconds(1500));
+  write("a.tar", "on");
+  EXPECT_EQ(archives_->look(), milliseconds(2000)) << "it still grows";
+  clock_.advance(milliseconds(1500));
+  EXPECT_EQ(archives_->look(), milliseconds(500));
+  EXPECT_EQ(images_.take(), "");
+  clock_.advance(milliseconds(500));
+  EXPECT_EQ(archives_->look(), std::nullopt);
+  EXPECT_EQ(images_.take(), "on;");
+}
+
+TEST_F(ImageArchivesTest, that_are_none_are_told_once_and_tried_again_when_they_change) {
+  write("a.tar", "bad");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(settle(), "bad;");
+  EXPECT_EQ(settle(), "");
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("/in/a.tar"), log.npos) << log;
+  EXPECT_NE(log.find("the archive holds no image"), log.npos) << log;
+  EXPECT_EQ(changes_, 0);
+  write("a.tar", "good");
+  EXPECT_EQ(settle(), "good;");
+}
+
+TEST_F(ImageArchivesTest, a_record_that_is_damaged_or_a_file_that_went_and_came_is_imported_anew) {
+  write("a.tar", "one");
+  EXPECT_EQ(settle(), "one;");
+  std::ofstream(directory_ + "/record") << "{";
+  start();
+  EXPECT_EQ(settle(), "one;");
+  std::filesystem::remove(directory_ + "/in/a.tar");
+  write("b.tar", "two");
+  EXPECT_EQ(settle(), "two;");
+  EXPECT_EQ(sys::read_file(directory_ + "/record")->find("a.tar"), std::string::npos) << "the record does not grow";
+}
+
+TEST(ImageArchives, are_imported_when_they_come) {
+  char name[] = "/tmp/coracle-archives-XXXXXX";
+  const std::string directory = ::mkdtemp(name);
+  ImportedImages images;
+  std::atomic<int> changes{0};
+  ImageArchives archives(directory + "/in", directory + "/record", images, system_clock(), [&] { ++changes; });
+  std::jthread thread([&](std::stop_token stop) { archives.run(stop); });
+  for (int i = 0; i < 500 && !std::filesystem::exists(directory + "/in"); ++i) ::usleep(10'000);
+  std::ofstream(directory + "/in/a.tar") << "one";
+  for (int i = 0; i < 2000 && changes == 0; ++i) ::usleep(10'000);
+  EXPECT_EQ(images.take(), "one;");
+  thread = {};
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace coracle::node
