@@ -4,6 +4,7 @@
 
 #include <link.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -48,6 +49,13 @@ void prefer_small_memory() {
   (void)::mallopt(M_ARENA_MAX, 2);
   (void)::mallopt(M_TRIM_THRESHOLD, kPiece);
   (void)::mallopt(M_MMAP_THRESHOLD, kPiece);
+  if constexpr (sizeof(void*) == 4) {  // three gigabytes of addresses, of which each thread's stack would reserve 8 MiB
+    constexpr size_t kStack = 2 << 20;
+    pthread_attr_t attributes;
+    if (::pthread_attr_init(&attributes) != 0) return;
+    if (::pthread_attr_setstacksize(&attributes, kStack) == 0) (void)::pthread_setattr_default_np(&attributes);
+    (void)::pthread_attr_destroy(&attributes);
+  }
 }
 
 void give_memory_back() {

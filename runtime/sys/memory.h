@@ -5,8 +5,8 @@
 namespace coracle::sys {
 
 // Configures malloc for a long-running process with few threads: two arenas, large blocks mapped separately, free memory at the
-// end of the heap returned to the kernel. Call before the first thread. The per-thread caches can only be disabled by the
-// environment: see systemd/coracled.service.
+// end of the heap returned to the kernel; smaller stacks on processors of 32 bits. Call before the first thread. The per-thread
+// caches can only be disabled by the environment: see systemd/coracled.service.
 void prefer_small_memory();
 
 // Returns the free memory of the allocator and of SlabPool to the kernel. It also drops the mappings of code and constants (of
