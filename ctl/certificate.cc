@@ -4,7 +4,7 @@
 
 #include "ctl/command.h"
 #include "runtime/base/clock.h"
-#include "store/kinds/meta/metadata.h"
+#include "runtime/base/text.h"
 
 namespace coracle::ctl {
 namespace {
@@ -48,31 +48,58 @@ bool decided(const json::value& request, std::string_view type) {
   return false;
 }
 
-// Approves or denies each request. An earlier decision stays unless --force is given.
-Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std::string_view type, const std::string& done) {
+constexpr int kDecisionTries = 11;  // others may change a request meanwhile
+
+struct Decision {
+  const char *type, *contrary, *done, *verb, *reason;
+};
+constexpr Decision kApprove{"Approved", "Denied", "approved", "approve", "CoraclectlApprove"};
+constexpr Decision kDeny{"Denied", "Approved", "denied", "deny", "CoraclectlDeny"};
+
+void add_condition(json::value& request, const Decision& decision) {
+  json::value& conditions = make(request, "status.conditions");
+  if (!conditions.is_array()) conditions.emplace_array();
+  json::array& all = conditions.get_array();
+  auto is_old = [&](const json::value& each) { return get_string(each, "type") == decision.type; };
+  all.erase(std::remove_if(all.begin(), all.end(), is_old), all.end());
+  all.push_back(json::object{
+      {"type", decision.type},
+      {"status", "True"},
+      {"reason", decision.reason},
+      {"message", std::string("This CSR was ") + decision.done + " by coraclectl certificate " + decision.verb + "."},
+      {"lastUpdateTime", format_time(system_clock().now())}});
+}
+
+// An earlier decision stays unless --force is given; the contrary one stays in any case. Gives the request.
+Result<json::value> decide(Session& session, const CertificateFlags& flags, const Decision& decision, const std::string& name) {
+  const schema::KindInfo& kind = schema::catalog().of(kCertificateSigningRequest);
+  for (int tries = 1;; ++tries) {
+    json::value request = TRY(session.json({.path = session.path(kind, "", name)}));
+    if (decided(request, decision.contrary))
+      return Error(Code::conflict, "certificate signing request " + coracle::quoted(name) + " is already " + decision.contrary);
+    if (decided(request, decision.type) && !flags.force) return request;
+    add_condition(request, decision);
+    std::string path = session.path(kind, "", name, "approval");
+    auto sent = session.json({.method = "PUT", .path = path, .body = to_text(request)});
+    bool is_late = !sent && sent.error().code() == Code::conflict && tries < kDecisionTries;
+    if (!is_late) return sent;
+  }
+}
+
+// Approves or denies each request; a failure does not stop the others.
+Result<int> run_decision(Commands& commands, const CertificateFlags& flags, const Decision& decision) {
   std::vector<std::string> names = TRY(names_of(flags));
   Session* session = TRY(commands.session());
-  const schema::KindInfo& kind = schema::catalog().of(kCertificateSigningRequest);
+  std::vector<Error> failures;
   for (const std::string& name : names) {
-    json::value request = TRY(session->json({.path = session->path(kind, "", name)}));
-    if (!decided(request, type) || flags.force) {
-      json::value& conditions = make(request, "status.conditions");
-      if (!conditions.is_array()) conditions.emplace_array();
-      json::array& all = conditions.get_array();
-      auto same = [&](const json::value& each) { return view::CertificateSigningRequestCondition(each).type() == type; };
-      all.erase(std::remove_if(all.begin(), all.end(), same), all.end());
-      all.push_back(json::object{
-          {"type", type},
-          {"status", "True"},
-          {"reason", "Coraclectl" + std::string(type == "Approved" ? "Approve" : "Deny")},
-          {"message", "This CSR was " + done + " by coraclectl certificate " + (type == "Approved" ? "approve" : "deny") + "."},
-          {"lastUpdateTime", format_time(system_clock().now())}});
-      std::string path = session->path(kind, "", name, "approval");
-      request = TRY(session->json({.method = "PUT", .path = path, .body = to_text(request)}));
-    }
-    print_outcome(flags.output, DryRun::none, std::move(request), kind, done);
+    auto request = decide(*session, flags, decision, name);
+    if (!request) failures.push_back(request.take_error());
+    else
+      print_outcome(flags.output, DryRun::none, *std::move(request), schema::catalog().of(kCertificateSigningRequest),
+                    decision.done);
   }
-  return 0;
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -88,10 +115,7 @@ void add_certificate(Commands& commands) {
     flags->files.add_to(command);
     commands.add_output(command, flags->output);
     command.add_flag("--force", flags->force, "decide again what is decided");
-    commands.on(command, [&commands, flags, approve] {
-      return approve ? run_decision(commands, *flags, "Approved", "approved")
-                     : run_decision(commands, *flags, "Denied", "denied");
-    });
+    commands.on(command, [&commands, flags, approve] { return run_decision(commands, *flags, approve ? kApprove : kDeny); });
   }
 }
 

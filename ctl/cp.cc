@@ -75,11 +75,13 @@ bool is_remote_directory(const Remote& remote, const std::string& path) {
   return code && *code == 0;
 }
 
-Result<void> upload(const Remote& remote, const std::string& from, const std::string& to) {
+Result<void> upload(const Remote& remote, const std::string& from, const std::string& to, const CpFlags& flags) {
   auto [directory, name] = split_path(to);
   if (to.ends_with('/') || is_remote_directory(remote, to))
     directory = to, name = split_path(std::filesystem::absolute(from).lexically_normal().string()).second;
-  StreamRequest request = remote.with({"tar", "-xmf", "-", "-C", directory}, true);
+  std::vector<std::string> tar = {"tar", "-xmf", "-", "-C", directory};
+  if (flags.no_preserve) tar.insert(tar.begin() + 1, {"--no-same-permissions", "--no-same-owner"});
+  StreamRequest request = remote.with(std::move(tar), true);
   auto socket = TRY(open_stream(remote.session, request));
   sys::Pipe pipe = TRY(sys::make_pipe());
   Result<void> sent;
@@ -162,8 +164,7 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
 }
 
 Result<int> run_cp(Commands& commands, const CpFlags& flags) {
-  if (flags.args.size() != 2)
-    return Error(Code::bad_request, "expected a source and a destination: cp FILE POD:PATH, or cp POD:PATH FILE");
+  if (flags.args.size() != 2) return Error(Code::bad_request, "source and destination are required");
   Place from = TRY(parse_place(flags.args[0])), to;
   to = TRY(parse_place(flags.args[1]));
   if (!from.pod.empty() && !to.pod.empty())
@@ -177,9 +178,9 @@ Result<int> run_cp(Commands& commands, const CpFlags& flags) {
   const Place& there = from.pod.empty() ? to : from;
   std::string ns = there.ns.empty() ? session->ns() : there.ns;
   json::value pod = TRY(session->json({.path = session->path(schema::catalog().of(kPod), ns, there.pod)}));
-  view::Container container = TRY(choose_container(pod, flags.container, false));
-  Remote remote{*session, {.ns = ns, .pod = there.pod, .container = std::string(container.name())}};
-  if (from.pod.empty()) TRY(upload(remote, from.path, to.path));
+  const json::value* container = TRY(choose_container(pod, flags.container, false));
+  Remote remote{*session, {.ns = ns, .pod = there.pod, .container = std::string(get_string(*container, "name"))}};
+  if (from.pod.empty()) TRY(upload(remote, from.path, to.path, flags));
   else TRY(download(remote, from.path, to.path, flags));
   return 0;
 }
@@ -191,7 +192,7 @@ void add_cp(Commands& commands) {
   Command cp = commands.add("cp", "Copy files and directories to and from containers: FILE POD:PATH, POD:PATH FILE");
   cp.add_option("args", flags->args, "a file here, or POD:PATH; twice");
   cp.add_option("-c,--container", flags->container, "the container");
-  cp.add_flag("--no-preserve", flags->no_preserve, "modes as new files get them here");
+  cp.add_flag("--no-preserve", flags->no_preserve, "owners and modes as new files get them");
   cp.add_option("--retries", flags->retries, "how often to go on from a container after the connection broke; -1: always");
   commands.on(cp, [&commands, flags] { return run_cp(commands, *flags); });
 }

@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "ctl/channels.h"
@@ -112,6 +113,25 @@ Result<uint16_t> named_port(const json::value& pod, const std::string& name) {
   return Error(Code::bad_request, "Pod '" + std::string(metadata_of(pod).name()) + "' does not have a named port '" + name + "'");
 }
 
+// True if the port is there for UDP, and not for TCP too.
+bool is_udp_only(const json::array& ports, const char* field, int64_t number) {
+  auto has = [&](std::string_view protocol) {
+    return std::any_of(ports.begin(), ports.end(), [&](const json::value& port) {
+      return get_int(port, field) == number && get_string(port, "protocol") == protocol;
+    });
+  };
+  return has("UDP") && !has("TCP");
+}
+
+json::array container_ports(const json::value& pod) {
+  json::array all;
+  for (const json::value& container : get_array(pod, "spec.containers"))
+    for (const json::value& port : get_array(container, "ports")) all.push_back(port);
+  return all;
+}
+
+Error no_udp(const std::string& remote) { return Error(Code::bad_request, "UDP protocol is not supported for " + remote); }
+
 }  // namespace
 
 Result<void> tie(Session::Socket& socket, Fd local) { return Tie(socket, std::move(local)).run(); }
@@ -137,15 +157,19 @@ Result<PortMapping> parse_mapping(std::string_view text) {
 
 Result<uint16_t> pod_port(const json::value& pod, const json::value* service, const std::string& remote) {
   auto number = parse_number<uint16_t>(remote);
-  if (!service) return number ? Result<uint16_t>(*number) : named_port(pod, remote);
-  std::string name(metadata_of(*service).name());
-  view::ServiceSpec spec = view::Service(*service).spec();
-  for (view::ServicePort port : spec.ports()) {
-    bool meant = number ? port.port() == *number : port.name() == remote;
+  if (!service) {
+    uint16_t port = TRY(number ? Result<uint16_t>(*number) : named_port(pod, remote));
+    if (is_udp_only(container_ports(pod), "containerPort", port)) return no_udp(remote);
+    return port;
+  }
+  std::string name(get_string(*service, "metadata.name"));
+  for (const json::value& port : get_array(*service, "spec.ports")) {
+    bool meant = number ? get_int(port, "port") == *number : get_string(port, "name") == remote;
     if (!meant) continue;
-    uint16_t own = uint16_t(port.port());
-    const json::value* target = port.target_port();
-    if (spec.cluster_ip() == "None" || !target) return own;
+    uint16_t own = uint16_t(get_int(port, "port"));
+    if (is_udp_only(get_array(*service, "spec.ports"), "port", own)) return no_udp(remote);
+    const json::value* target = find(port, "targetPort");
+    if (get_string(*service, "spec.clusterIP") == "None" || !target) return own;
     if (target->is_string()) return named_port(pod, std::string(target->get_string()));
     const int64_t* at = target->if_int64();
     return at && *at ? uint16_t(*at) : own;

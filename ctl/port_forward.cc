@@ -148,7 +148,9 @@ Result<int> run_port_forward(Commands& commands, const PortForwardFlags& flags) 
         Code::bad_request,
         "TYPE/NAME and list of ports are required for port-forward\nSee 'coraclectl port-forward -h' for help and examples");
   auto patience = TRY(parse_timeout(flags.running_timeout).wrap("--pod-running-timeout"));
-  if (patience.count() <= 0) return Error(Code::bad_request, "--pod-running-timeout must be higher than zero");
+  if (patience.count() <= 0)
+    return Error(Code::bad_request,
+                 "--pod-running-timeout must be higher than zero\nSee 'coraclectl port-forward -h' for help and examples");
   Session* session = TRY(commands.session());
   ForwardTarget target = TRY(find_target(*session, flags.args, patience));
   std::vector<ListeningPort> listeners;

@@ -30,6 +30,22 @@ TEST(PortMapping, says_what_is_local_and_what_is_not) {
   }
 }
 
+TEST(PodPort, is_none_of_udp_alone) {
+  json::value pod = *parse_json(
+      R"({"metadata":{"name":"p"},"spec":{"containers":[{"ports":[{"name":"dns","containerPort":53,"protocol":"UDP"}]},
+          {"ports":[{"containerPort":54,"protocol":"UDP"},{"containerPort":54,"protocol":"TCP"}]}]}})");
+  json::value service = *parse_json(
+      R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"dns","port":53,"protocol":"UDP"},{"name":"both","port":54,"protocol":"UDP"},
+          {"port":54,"protocol":"TCP","targetPort":8054}]}})");
+  for (const char* port : {"53", "dns"}) {
+    EXPECT_EQ(pod_port(pod, nullptr, port).error().text(), "UDP protocol is not supported for " + std::string(port));
+    EXPECT_EQ(pod_port(pod, &service, port).error().text(), "UDP protocol is not supported for " + std::string(port));
+  }
+  EXPECT_EQ(*pod_port(pod, nullptr, "54"), 54);
+  EXPECT_TRUE(pod_port(pod, &service, "54"));
+  EXPECT_EQ(*pod_port(pod, nullptr, "55"), 55) << "what a pod does not declare may be there";
+}
+
 TEST(PodPort, follows_a_services_ports_and_a_pods_names) {
   json::value pod = *parse_json(
       R"({"metadata":{"name":"p"},"spec":{"containers":[{"ports":[{"containerPort":1}]},{"ports":[{"name":"web","containerPort":8080}]}]}})");
