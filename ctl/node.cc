@@ -97,16 +97,18 @@ Result<TaintChange> parse_taint(std::string_view text) {
 }
 
 Result<void> check_taints(const std::vector<TaintChange>& changes) {
+  std::vector<std::string> both;
   for (size_t i = 0; i < changes.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      const TaintChange &a = changes[j], &b = changes[i];
-      if (a.key != b.key) continue;
-      if (a.remove != b.remove && (a.effect.empty() || b.effect.empty() || a.effect == b.effect))
-        return Error(Code::bad_request, "can not both modify and remove the following taint(s) in the same command: " + a.key);
-      if (!a.remove && !b.remove && a.effect == b.effect)
+    for (size_t j = 0; j < changes.size(); ++j) {
+      const TaintChange &a = changes[i], &b = changes[j];
+      if (a.key != b.key || a.remove) continue;
+      if (!b.remove && j < i && a.effect == b.effect)
         return Error(Code::bad_request, "duplicated taints with the same key and effect: " + b.key + ":" + b.effect);
+      if (b.remove && (b.effect.empty() || a.effect == b.effect)) both.push_back(b.key + "=" + b.effect);
     }
-  return {};
+  if (both.empty()) return {};
+  return Error(Code::bad_request,
+               "can not both modify and remove the following taint(s) in the same command: " + join(both, ", "));
 }
 
 Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite,
@@ -143,6 +145,7 @@ Result<TaintResult> change_taints(const json::array& taints, const std::vector<T
 namespace {
 
 struct NodeFlags : DrainRules {
+  std::string command;  // "drain"
   std::vector<std::string> args;
   std::string selector, pod_selector, timeout = "0s", field_manager = "kubectl";  // kubectl cordon sets no other
   Output output;
@@ -165,17 +168,21 @@ Result<std::string> node_name(const std::string& word) {
 }
 
 // The nodes given by name ("edge", "node/edge"), by selector, or all. These exclude each other: who gives two means fewer nodes
-// than one of them.
-Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& flags, const std::vector<std::string>& names) {
+// than one of them. With `missing`, those that cannot be read are told there, and the others are still given.
+Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& flags, const std::vector<std::string>& names,
+                                            std::vector<Error>* missing = nullptr) {
   std::vector<json::value> found;
   std::string labels(trim(flags.selector));  // spaces select nothing
-  if (!names.empty() && !labels.empty())
-    return Error(Code::bad_request, "cannot specify both a node name and a --selector option");
-  if (!names.empty() && flags.all) return Error(Code::bad_request, "cannot specify both a node name and --all");
-  if (!labels.empty() && flags.all)
-    return Error(Code::bad_request, "setting 'all' parameter with a non empty selector is prohibited");
+  const std::string help = "\nSee 'coraclectl " + flags.command + " -h' for help and examples";
+  auto wrong = [](const std::string& text) { return Error(Code::bad_request, text); };
+  if (!names.empty() && !labels.empty()) return wrong("cannot specify both a node name and a --selector option" + help);
+  if (!names.empty() && flags.all) return wrong("cannot specify both a node name and --all");
+  if (!labels.empty() && flags.all) return wrong("setting 'all' parameter with a non empty selector is prohibited");
+  if (names.empty() && flags.selector.empty() && !flags.all)
+    return wrong(flags.command == "taint" ? "at least one resource name must be specified since 'all' parameter is not set"
+                                          : "USAGE: " + flags.command + " NODE [flags]" + help);
   if (names.empty() && labels.empty() && !flags.all)
-    return Error(Code::bad_request, "a node's name, or --selector, is required; see: coraclectl get nodes");
+    return wrong("a node's name, or --selector, is required; see: coraclectl get nodes");
   if (names.empty()) {
     Request request{.path = session.path(nodes(), "")};
     if (!labels.empty()) request.query.emplace_back("labelSelector", labels);
@@ -185,8 +192,10 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
   }
   for (const auto& name : names) {
     std::string plain = TRY(node_name(name));
-    json::value node = TRY(session.json({.path = session.path(nodes(), "", plain)}));
-    found.push_back(std::move(node));
+    auto node = session.json({.path = session.path(nodes(), "", plain)});
+    if (node) found.push_back(*std::move(node));
+    else if (!missing) return node.take_error();
+    else missing->push_back(node.take_error());
   }
   return found;
 }
@@ -232,31 +241,49 @@ class Drain {
   Drain(Session& session, const NodeFlags& flags, milliseconds timeout)
       : session_(session), flags_(flags), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
 
+  // Errors: conflict where pods must not go; refusals() has the reasons one by one.
   Result<void> run(const json::value& node) {
-    std::string name(metadata_of(node).name());
-    Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + name}}};
+    std::string name(get_string(node, "metadata.name"));
+    std::vector<json::value> pods = TRY(pods_on(name));
+    DrainPlan plan = plan_drain(pods, flags_);
+    refusals_ = plan.refusals;
+    if (!refusals_.empty())
+      return Error(Code::conflict, refusals_.size() == 1 ? refusals_.front() : "[" + join(refusals_, ", ") + "]");
+    if (!plan.warnings.empty()) tell("Warning: " + join(plan.warnings, "; ") + "\n");
+    if (!flags_.disable_eviction && flags_.dry_run != DryRun::client) evicts_ = TRY(server_evicts());
+    auto sent = send_away(std::move(plan.evict));
+    if (!sent) tell_pending(name, sent.error());
+    TRY(std::move(sent));
+    out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
+    return {};
+  }
+  const std::vector<std::string>& refusals() const { return refusals_; }
+
+ private:
+  using Pods = std::vector<const json::value*>;
+  // Those of the node that have to go, and those that nobody may send away.
+  Result<std::vector<json::value>> pods_on(const std::string& node) {
+    Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + node}}};
     if (!flags_.pod_selector.empty()) request.query.emplace_back("labelSelector", flags_.pod_selector);
     json::value list = TRY(paged_list(session_, std::move(request), flags_.chunk_size));
     std::vector<json::value> pods;
     for (const auto& pod : items_of(list))
       if (!long_gone(pod)) pods.push_back(pod);
-    DrainPlan plan = plan_drain(pods, flags_);
-    if (!plan.refusals.empty()) return Error(Code::conflict, join(plan.refusals, ", "));
-    if (!plan.warnings.empty()) tell("Warning: " + join(plan.warnings, "; ") + "\n");
-    if (!flags_.disable_eviction) evicts_ = TRY(server_evicts());
-    auto sent = send_away(std::move(plan.evict));
-    if (!sent)
-      tell("There are pending pods in node " + coracle::quoted(name) + " when an error occurred: " + sent.error().text() + "\n");
-    TRY(std::move(sent));
-    out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
-    return {};
+    return pods;
   }
 
- private:
-  using Pods = std::vector<const json::value*>;
-  static std::string ns_of(const json::value& pod) { return std::string(metadata_of(pod).namespace_()); }
-  static std::string name_of(const json::value& pod) { return std::string(metadata_of(pod).name()); }
-  static std::string uid_of(const json::value& pod) { return std::string(metadata_of(pod).uid()); }
+  void tell_pending(const std::string& node, const Error& error) {
+    auto pods = pods_on(node);
+    if (!pods) return tell("Following errors occurred while getting the list of pods to delete:\n" + pods.error().text() + "\n");
+    Pods pending = plan_drain(*pods, flags_).evict;
+    if (pending.empty()) return;
+    tell("There are pending pods in node " + coracle::quoted(node) + " when an error occurred: " + error.text() + "\n");
+    for (const auto* pod : pending) tell("pod/" + name_of(*pod) + "\n");
+  }
+
+  static std::string ns_of(const json::value& pod) { return std::string(get_string(pod, "metadata.namespace")); }
+  static std::string name_of(const json::value& pod) { return std::string(get_string(pod, "metadata.name")); }
+  static std::string uid_of(const json::value& pod) { return std::string(get_string(pod, "metadata.uid")); }
   bool tries_only() const { return flags_.dry_run != DryRun::none; }
 
   // The pod has been terminating for longer than --skip-wait-for-delete-timeout.
@@ -326,7 +353,8 @@ class Drain {
   // Returns false if a disruption budget forbids the eviction.
   Result<bool> send_one(const json::value& pod) {
     std::string shown = pod_name(pod);
-    out(std::string(evicts_ ? "evicting" : "deleting") + " pod " + shown + dry_run_note(flags_.dry_run) + "\n");
+    if (evicts_ || flags_.dry_run == DryRun::client) out("evicting pod " + shown + dry_run_note(flags_.dry_run) + "\n");
+    else if (tries_only()) out("deleting pod " + shown + dry_run_note(flags_.dry_run) + "\n");
     if (flags_.dry_run == DryRun::client) return true;
     auto answer = session_.json(request_for(pod));
     if (answer || answer.error().code() == Code::not_found) return true;
@@ -343,7 +371,22 @@ class Drain {
   milliseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;
   bool evicts_ = false;
+  std::vector<std::string> refusals_;
 };
+
+// What stands at the end, without "error: ", as kubectl has it: of one node the reasons one by one, of several nodes a line each.
+void print_undrained(const std::vector<std::vector<Error>>& failures) {
+  for (const auto& reasons : failures) {
+    std::vector<std::string> texts;
+    for (const Error& reason : reasons) {
+      if (failures.size() == 1 && reason.details()) print_failure(reason);
+      else texts.push_back(reason.text());
+    }
+    if (failures.size() == 1)
+      for (const auto& text : texts) tell(text + "\n");
+    else tell(texts.size() == 1 ? texts.front() + "\n" : "[" + join(texts, ", ") + "]\n");
+  }
+}
 
 Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
   milliseconds timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
@@ -352,64 +395,92 @@ Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
   Session* session = TRY(commands.session());
   std::vector<json::value> found = TRY(find_nodes(*session, flags, flags.args));
   for (const auto& node : found) TRY(set_cordon(*session, flags, node, true));
-  std::vector<Error> failures;
+  std::vector<std::vector<Error>> failures;
   std::string pending;
   for (const auto& node : found) {
-    auto drained = Drain(*session, flags, timeout).run(node);
+    Drain drain(*session, flags, timeout);
+    auto drained = drain.run(node);
     if (drained) continue;
     std::string name(metadata_of(node).name());
     tell("error: unable to drain node " + coracle::quoted(name) + " due to error: " + drained.error().text() +
          ", continuing command...\n");
     pending += " " + name + "\n";
-    failures.push_back(drained.take_error());
+    std::vector<Error>& reasons = failures.emplace_back();
+    for (const auto& refusal : drain.refusals()) reasons.emplace_back(Code::conflict, refusal);
+    if (reasons.empty()) reasons.push_back(drained.take_error());
   }
-  if (!failures.empty()) std::fprintf(stderr, "There are pending nodes to be drained:\n%s", pending.c_str());
-  print_failures(failures);
+  if (!failures.empty()) tell("There are pending nodes to be drained:\n" + pending);
+  print_undrained(failures);
   return failures.empty() ? 0 : 1;
 }
 
 // ---- taint ----
 
-Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
+struct TaintWords {
+  bool has_kind = false;  // "nodes"
   std::vector<std::string> names;
   std::vector<TaintChange> changes;
+};
+
+Result<TaintWords> read_taint_words(const NodeFlags& flags) {
+  TaintWords words;
   for (size_t i = 0; i < flags.args.size(); ++i) {
     const std::string& word = flags.args[i];
     const schema::KindInfo* kind = i == 0 ? schema::catalog().by_name(word) : nullptr;
-    if (kind == &nodes()) continue;  // the word "nodes" of "taint nodes edge …"
-    if (kind) return Error(Code::bad_request, "invalid resource type " + word + ", only node types are supported");
-    bool is_change = word.find_first_of("=:") != word.npos ||
-                     (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));
-    if (!is_change && !changes.empty())
-      return Error(Code::bad_request, "all resources must be specified before taint changes: " + word);
-    if (!is_change) {
-      names.push_back(word);
+    if (kind == &nodes()) {  // the word "nodes" of "taint nodes edge …"
+      words.has_kind = true;
       continue;
     }
-    TaintChange change = TRY(parse_taint(word));
-    changes.push_back(std::move(change));
+    if (kind) return Error(Code::bad_request, "invalid resource type " + word + ", only node types are supported");
+    bool is_change = word.find_first_of("=:") != word.npos ||
+                     (word.ends_with('-') && (!words.names.empty() || flags.all || !flags.selector.empty()));
+    if (!is_change && !words.changes.empty())
+      return Error(Code::bad_request, "all resources must be specified before taint changes: " + word);
+    if (!is_change) {
+      words.names.push_back(word);
+      continue;
+    }
+    auto change = parse_taint(word);
+    if (!change) return Error(Code::bad_request, change.error().text() + "\nSee 'coraclectl taint -h' for help and examples");
+    words.changes.push_back(*std::move(change));
   }
+  bool has_nodes = words.has_kind || !words.names.empty() || flags.all || !flags.selector.empty();
+  if (!has_nodes) return Error(Code::bad_request, "one or more resources must be specified as <resource> <name>");
+  if (words.changes.empty()) return Error(Code::bad_request, "at least one taint update is required");
+  TRY(check_taints(words.changes));
+  return words;
+}
+
+Result<void> taint_one(Session& session, const NodeFlags& flags, const json::value& node,
+                       const std::vector<TaintChange>& changes) {
+  std::string name(get_string(node, "metadata.name"));
+  TaintResult result = TRY(change_taints(get_array(node, "spec.taints"), changes, flags.overwrite, name));
+  json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
+  spec["taints"] = std::move(result.taints);
+  json::value changed = TRY(patch_node(session, flags, node, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
+  name_kind(changed, nodes());
+  print_outcome(flags.output, flags.dry_run, std::move(changed), nodes(),
+                result.added && result.removed ? "modified"
+                : result.added                 ? "tainted"
+                                               : "untainted");
+  return {};
+}
+
+// A failure does not stop the other nodes.
+Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
+  TaintWords words = TRY(read_taint_words(flags));
   TRY(field_validation_of(flags.validate));
-  if (changes.empty()) return Error(Code::bad_request, "at least one taint update is required: KEY=VALUE:EFFECT or KEY-");
-  TRY(check_taints(changes));
   Session* session = TRY(commands.session());
-  std::vector<json::value> found = TRY(find_nodes(*session, flags, names));
-  for (const auto& node : found) {
-    std::string name(metadata_of(node).name());
-    TaintResult result = TRY(change_taints(view::Node(node).spec().taints().raw(), changes, flags.overwrite, name));
-    json::object metadata{{"resourceVersion", metadata_of(node).resource_version()}}, spec;
-    spec["taints"] = std::move(result.taints);
-    json::value changed = TRY(patch_node(*session, flags, node, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
-    name_kind(changed, nodes());
-    print_outcome(flags.output, flags.dry_run, std::move(changed), nodes(),
-                  result.added && result.removed ? "modified"
-                  : result.added                 ? "tainted"
-                                                 : "untainted");
-  }
-  return 0;
+  std::vector<Error> failures;
+  std::vector<json::value> found = TRY(find_nodes(*session, flags, words.names, &failures));
+  for (const auto& node : found)
+    if (auto done = taint_one(*session, flags, node, words.changes); !done) failures.push_back(done.take_error());
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 void add_node_flags(Commands& commands, Command command, NodeFlags& flags) {
+  flags.command = command.name();
   commands.add_dry_run(command, flags.dry_run);
   command.add_option("-l,--selector", flags.selector, "label selector, of nodes");
 }

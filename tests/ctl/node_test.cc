@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ctl/fake_api.h"
+
 namespace coracle::ctl {
 namespace {
 
@@ -74,7 +76,7 @@ TEST(Taint, refuses_contradictions_and_what_is_said_twice) {
   };
   EXPECT_EQ(check({"a=b:NoSchedule", "a=b:NoExecute", "c-"}), "");
   EXPECT_EQ(check({"a:NoSchedule-", "a=b:NoExecute"}), "");
-  EXPECT_EQ(check({"a=b:NoSchedule", "a-"}), "can not both modify and remove the following taint(s) in the same command: a");
+  EXPECT_EQ(check({"a=b:NoSchedule", "a-"}), "can not both modify and remove the following taint(s) in the same command: a=");
   EXPECT_EQ(check({"a=b:NoSchedule", "a=c:NoSchedule"}), "duplicated taints with the same key and effect: a:NoSchedule");
   EXPECT_EQ(parse_taint("a=b:Never").error().text(),
             "invalid taint effect: Never, unsupported taint effect; there are NoSchedule, PreferNoSchedule and NoExecute");
@@ -107,6 +109,59 @@ TEST(Taint, changes_a_list) {
   auto missing = change({"z-"});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().text(), "taint \"z\" not found");
+}
+
+// ---- the commands ----
+
+class NodeCommandTest : public testing::Test {
+ protected:
+  NodeCommandTest() {
+    api_.put("/api/v1/nodes/edge", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"edge"},"spec":{}})");
+    put_pod("agent", R"(,"ownerReferences":[{"kind":"DaemonSet","name":"d","controller":true}])");
+    put_pod("lone", "");
+  }
+  void put_pod(const std::string& name, const std::string& owner) {
+    api_.put("/api/v1/namespaces/default/pods/" + name,
+             R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","uid":"u-)" + name + R"(","name":")" + name +
+                 "\"" + owner + R"(},"spec":{"nodeName":"edge"},"status":{"phase":"Running"}})");
+  }
+
+  FakeApi api_;
+};
+
+TEST_F(NodeCommandTest, drain_says_why_pods_stay) {
+  const std::string agent = "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): default/agent";
+  const std::string lone = "cannot delete Pods that declare no controller (use --force to override): default/lone";
+  FakeApi::Outcome outcome = api_.run({"drain", "edge"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "node/edge cordoned\n");
+  EXPECT_EQ(outcome.err, "error: unable to drain node \"edge\" due to error: [" + agent + ", " + lone +
+                             "], continuing command...\nThere are pending nodes to be drained:\n edge\n" + agent + "\n" + lone +
+                             "\n");
+  outcome = api_.run({"drain", "edge", "--ignore-daemonsets"});
+  EXPECT_EQ(outcome.err, "error: unable to drain node \"edge\" due to error: " + lone +
+                             ", continuing command...\nThere are pending nodes to be drained:\n edge\n" + lone + "\n");
+}
+
+TEST_F(NodeCommandTest, drain_says_what_becomes_of_pods) {
+  const std::vector<std::string> words = {"drain", "edge", "--force", "--ignore-daemonsets", "--disable-eviction"};
+  std::vector<std::string> tried = words;
+  tried.push_back("--dry-run=client");
+  FakeApi::Outcome outcome = api_.run(tried);
+  EXPECT_EQ(outcome.out, "node/edge cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/edge drained (dry run)\n");
+  EXPECT_EQ(outcome.err,
+            "Warning: ignoring DaemonSet-managed Pods: default/agent; deleting Pods that declare no controller: "
+            "default/lone\n");
+  outcome = api_.run(words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "node/edge cordoned\npod/lone deleted\nnode/edge drained\n");
+}
+
+TEST_F(NodeCommandTest, a_node_that_is_missing_does_not_keep_others_from_their_taint) {
+  FakeApi::Outcome outcome = api_.run({"taint", "nodes", "none", "edge", "k=v:NoSchedule"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "node/edge tainted\n");
+  EXPECT_EQ(outcome.err, "Error from server (NotFound): nodes \"none\" not found\n");
 }
 
 }  // namespace

@@ -275,7 +275,7 @@ TEST_F(SelectionTest, nodes_are_named_or_selected) {
   const std::string both = "cannot specify both a node name and a --selector option";
   for (const char* verb : {"cordon", "uncordon", "drain"}) {
     expect_refused({verb, "core", "-l", "a=b"}, both);
-    expect_refused({verb}, "is required");
+    expect_refused({verb}, std::string("USAGE: ") + verb + " NODE [flags]\nSee 'coraclectl " + verb + " -h'");
     expect_refused({verb, "pod/edge"}, "expected resource of type node");
     expect_refused({verb, ""}, "resource name may not be empty");
   }
@@ -284,6 +284,11 @@ TEST_F(SelectionTest, nodes_are_named_or_selected) {
   expect_refused({"taint", "nodes", "--all", "-l", "a=b", "k=v:NoSchedule"}, "with a non empty selector is prohibited");
   expect_refused({"taint", "nodes", "core", "k=v:NoSchedule", "edge"},
                  "all resources must be specified before taint changes: edge");
+  expect_refused({"taint", "nodes", "k=v:NoSchedule"},
+                 "at least one resource name must be specified since 'all' parameter is not set");
+  expect_refused({"taint", "k=v:NoSchedule"}, "one or more resources must be specified as <resource> <name>");
+  expect_refused({"taint", "nodes", "core"}, "error: at least one taint update is required\n");
+  expect_refused({"taint", "nodes", "core", "k=v:No"}, "See 'coraclectl taint -h' for help and examples");
   FakeApi::Outcome outcome = run({"cordon", "-l", "a=b"});
   EXPECT_EQ(outcome.out, "node/edge cordoned\n") << outcome.err;
 }
