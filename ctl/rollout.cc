@@ -341,8 +341,9 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
 
 Result<void> patch_one(Session& session, const RolloutFlags& flags, const Live& live, const json::value& patch,
                        const char* done) {
-  json::value object = TRY(send_patch(session, flags, live, patch, kStrategicPatch));
-  print_done(flags, live, std::move(object), done);
+  auto object = send_patch(session, flags, live, patch, kStrategicPatch);
+  if (!object) return Error(object.error().code(), "failed to patch: " + object.error().text());
+  print_done(flags, live, *std::move(object), done);
   return {};
 }
 
@@ -356,10 +357,12 @@ Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
   std::string now = format_time(system_clock().now());
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     if (ctl::rolling_of(live.kind->kind.kind) == Rolling::none) return refused(live, "restarting is not supported");
-    if (is_paused(live)) return refused(live, "can't restart paused deployment (run rollout resume first)");
-    if (annotation(pod_template_of(live.object).raw(), kRestartedAt) == now)
-      return refused(
-          live, "if restart has already been triggered within the past second, please wait before attempting to trigger another");
+    if (get_bool(live.object, "spec.paused")) return refused(live, "can't restart paused deployment (run rollout resume first)");
+    const json::value* before = find_keys(live.object, {"spec", "template", "metadata", "annotations", kRestartedAt});
+    if (before && *before == json::value(now))
+      return Error(Code::conflict, "failed to create patch for " + live.name +
+                                       ": if restart has already been triggered within the past second, please wait before "
+                                       "attempting to trigger another");
     json::value patch;
     make(patch, "spec.template.metadata.annotations").emplace_object()[kRestartedAt] = now;
     return patch_one(*session, flags, live, patch, "restarted");

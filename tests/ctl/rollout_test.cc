@@ -173,5 +173,20 @@ TEST(RolloutUndo, warns_first_of_what_apply_remembers) {
   EXPECT_TRUE(api.take_writes().empty());
 }
 
+TEST(Rollout, a_refused_change_is_told_as_one) {
+  FakeApi api;
+  for (auto [name, paused] : {std::pair{"web", "false"}, std::pair{"held", "true"}})
+    api.put(std::string("/apis/apps/v1/namespaces/default/deployments/") + name,
+            std::string(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":")") + name +
+                R"("},"spec":{"paused":)" + paused + R"(,"template":{}}})");
+  api.refuse_writes(Error(Code::forbidden, "not today").with({}));
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"restart", "deploy/web"}, {"pause", "deploy/web"}, {"resume", "deploy/held"}}) {
+    FakeApi::Outcome outcome = api.run({"rollout", words[0], words[1]});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.err, "error: failed to patch: not today\n");
+  }
+}
+
 }  // namespace
 }  // namespace coracle::ctl
