@@ -163,7 +163,8 @@ void add_cluster_info(Commands& commands) {
   dump.add_option("--output-directory", flags->directory, "write files there, not to standard output");
   dump.add_option("--namespaces", flags->namespaces, "of these; else of kube-system and the one in force").delimiter(',');
   dump.add_flag("-A,--all-namespaces", flags->all_namespaces, "of all namespaces");
-  dump.add_option("--pod-running-timeout", flags->pod_running_timeout, "as in kubectl, where it has no effect either");
+  dump.add_option("--pod-running-timeout", flags->pod_running_timeout, "as in kubectl, where it has no effect either")
+      .as_duration();
   commands.on(dump, [&commands, flags] { return run_dump(commands, *flags); });
 }
 

@@ -251,7 +251,7 @@ void add_global_flags(Command root, GlobalFlags& flags) {
   root.add_flag("--match-server-version", flags.match_server_version, "only go on with a server of the client's version");
   root.add_option("--profile", flags.profile, "none: taken for the sake of scripts, since there is no Go runtime to profile");
   root.add_option("--profile-output", flags.profile_output, "likewise");
-  root.add_option("--log-flush-frequency", flags.log_flush_frequency, "likewise: messages are never held back");
+  root.add_option("--log-flush-frequency", flags.log_flush_frequency, "likewise: messages are never held back").as_duration();
   root.add_option("--vmodule", flags.vmodule, "likewise: -v counts for all of the program");
   root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests, 8 their bodies");
 }

@@ -77,7 +77,7 @@ void add_create_token(Commands& commands, Command create) {
   Command token = commands.add("token", "Ask for a ServiceAccount's token", create);
   token.add_option("name", flags->names, "the ServiceAccount's name");
   token.add_option("--audience", flags->audiences, "who shall accept it; may be repeated");
-  token.add_option("--duration", flags->duration, "how long it is good for: 10m, 1h; 0s: the server decides");
+  token.add_option("--duration", flags->duration, "how long it is good for: 10m, 1h; 0s: the server decides").as_duration();
   token.add_option("--bound-object-kind", flags->bound_kind, "Pod, Secret or Node: it is good only as long as that object");
   token.add_option("--bound-object-name", flags->bound_name, "the object's name");
   token.add_option("--bound-object-uid", flags->bound_uid, "the object's UID; else that of the existing object");

@@ -215,7 +215,7 @@ void add_delete(Commands& commands) {
   command.add_option("--field-selector", flags->field_selector, "field selector");
   command.add_option("--cascade", flags->cascade, "background, foreground or orphan").optional_value("background");
   command.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own; 0 needs --force");
-  command.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
+  command.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes").as_duration();
   command.add_option("-o,--output", flags->output, "name");
   command.add_option("--raw", flags->raw, "a path to delete as it is");
   commands.add_dry_run(command, flags->dry_run);

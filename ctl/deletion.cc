@@ -11,7 +11,7 @@ void DeletionFlags::add_to(Command command) {
   command.add_option("--cascade", cascade, "background, foreground or orphan: what becomes of a deleted object's dependents")
       .optional_value("background");
   command.add_option("--grace-period", grace_period, "seconds that a deleted object gets to stop; -1: its own");
-  command.add_option("--timeout", timeout, "how long to wait until a deleted object is gone; 0s: until it is");
+  command.add_option("--timeout", timeout, "how long to wait until a deleted object is gone; 0s: until it is").as_duration();
   command.add_flag("--force", force, "delete and create anew what cannot be changed");
   command.add_flag("--wait", wait, "wait until deleted objects are gone");
 }

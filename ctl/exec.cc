@@ -129,7 +129,8 @@ void add_exec(Commands& commands) {
     command.add_flag("-i,--stdin", flags->use_stdin, "pass standard input");
     command.add_flag("-t,--tty", flags->tty, "with a terminal");
     command.add_flag("-q,--quiet", flags->quiet, "only what the process prints");
-    command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
+    command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod")
+        .as_duration();
     if (attach) command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
     else command.add_option("-f,--filename", flags->files, "file with the object").delimiter(',');
     if (!attach) commands.keep_rest(command);

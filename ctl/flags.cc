@@ -5,14 +5,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
 
 constexpr const char* kOneText = "KEY=VALUE,...";  // the type of a list that is one text to its user
+constexpr const char* kDuration = "DURATION";      // the type of a text that is a duration
 
 // ---- flags ----
 
@@ -33,6 +36,11 @@ Flag Flag::delimiter(char sign) const {
 
 Flag Flag::optional_value(std::string_view otherwise) const {
   option_->expected(0, 1)->default_str(std::string(otherwise));
+  return *this;
+}
+
+Flag Flag::as_duration() const {
+  option_->type_name(kDuration);
   return *this;
 }
 
@@ -176,6 +184,36 @@ std::optional<bool> parse_bool(std::string_view text) {
 
 namespace {
 
+// What Go's strconv.ParseInt finds wrong with a number, which may be "0x10"; "" if nothing is.
+std::string fault_of_number(const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  (void)std::strtoll(text.c_str(), &end, 0);
+  bool is_number = !text.empty() && *end == '\0';
+  if (is_number && errno != ERANGE) return {};
+  return "strconv.ParseInt: parsing " + coracle::quoted(text) + (is_number ? ": value out of range" : ": invalid syntax");
+}
+
+// What Go's time.ParseDuration finds wrong with a duration; "" if nothing is. A number of seconds is taken, too.
+std::string fault_of_duration(std::string_view text) {
+  if (parse_number<uint32_t>(text) || parse_duration(text)) return {};
+  const std::string quoted = coracle::quoted(text);
+  std::string_view rest = text;
+  if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
+  while (!rest.empty()) {
+    size_t digits = std::min(rest.find_first_not_of("0123456789."), rest.size());
+    if (digits == 0) break;
+    rest.remove_prefix(digits);
+    std::string_view unit = rest.substr(0, rest.find_first_of("0123456789."));
+    if (unit.empty()) return "time: missing unit in duration " + quoted;
+    static constexpr std::array<std::string_view, 8> kUnits{"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
+    if (std::find(kUnits.begin(), kUnits.end(), unit) == kUnits.end())
+      return "time: unknown unit " + coracle::quoted(unit) + " in duration " + quoted;
+    rest.remove_prefix(unit.size());
+  }
+  return "time: invalid duration " + quoted;
+}
+
 // CLI11 keeps the "=" of "-n=default", takes the next word as the value of "--output=", and takes "pods" as the value of
 // "--dry-run pods". So this class parses flags as kubectl's pflag does, and rewrites them in the one form that CLI11 parses the
 // same way:
@@ -279,10 +317,13 @@ class FlagWords {
     return {};
   }
 
-  static bool is_number(const std::string& text) {  // as Go reads one: also "0x10"
-    char* end = nullptr;
-    (void)std::strtoll(text.c_str(), &end, 0);
-    return !text.empty() && *end == '\0';
+  // Says, as pflag, which flag it is about: "-w, --watch".
+  static Error invalid(const CLI::Option& option, const std::string& name, const std::string& value, const std::string& fault) {
+    std::string shown = name;
+    if (!option.get_snames().empty() && !option.get_lnames().empty())
+      shown = "-" + option.get_snames().front() + ", --" + option.get_lnames().front();
+    return Error(Code::bad_request,
+                 "invalid argument " + coracle::quoted(value) + " for " + coracle::quoted(shown) + " flag: " + fault);
   }
 
   Result<void> give(const CLI::Option& option, const std::string& name, const std::string& value) {
@@ -291,14 +332,14 @@ class FlagWords {
     if (is_switch(option)) {
       auto flag = parse_bool(value);
       if (!flag)
-        return Error(Code::bad_request,
-                     "invalid argument " + coracle::quoted(value) + " for " + coracle::quoted(whole) + " flag: true or false");
+        return invalid(option, whole, value, "strconv.ParseBool: parsing " + coracle::quoted(value) + ": invalid syntax");
       read_.push_back(whole + (*flag ? "=true" : "=false"));
     } else if (value.empty() && option.get_delimiter() != '\0') {
       return {};  // an empty list
-    } else if (option.get_type_name() == "INT" && !is_number(value)) {
-      return Error(Code::bad_request,
-                   "invalid argument " + coracle::quoted(value) + " for " + coracle::quoted(whole) + " flag: not a number");
+    } else if (std::string fault = option.get_type_name() == "INT" ? fault_of_number(value) : ""; !fault.empty()) {
+      return invalid(option, whole, value, fault);
+    } else if (std::string fault = option.get_type_name() == kDuration ? fault_of_duration(value) : ""; !fault.empty()) {
+      return invalid(option, whole, value, fault);
     } else if (may_stand_alone(option) && !value.empty()) {
       read_.push_back(whole + "=" + value);  // as a separate word, CLI11 could take it for a command
     } else {

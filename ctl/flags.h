@@ -38,6 +38,7 @@ class Flag {
   Flag delimiter(char sign) const;                                 // one word may hold several values of a list
   Flag as_text() const;                                            // of a list: help shows its default as one empty text
   Flag optional_value(std::string_view otherwise) const;           // "--flag" alone means "--flag=otherwise", which is not empty
+  Flag as_duration() const;                                        // of a text: a line with another than "1m30s" or "30" is wrong
   Flag hide() const;                                               // from help and completion
 
   size_t count() const;  // how many values the line gave it
@@ -121,7 +122,8 @@ class CommandLine {
 
   // Reads a line, once, the program first. Flags are read as kubectl reads them: "-n=default" is "-n default", "--output=" is an
   // empty value, and a flag whose value may be left out never takes the next word. Gives true where the line asks for help, which
-  // is the caller's to print. Errors: bad_request, with the parser's words.
+  // is the caller's to print. Errors: bad_request, with the parser's words; of a value that its flag cannot have, with those of
+  // kubectl.
   Result<bool> parse(int count, const char* const* words);
 
   // The line as kubectl's --record keeps it: the program's name without its directory, what is no flag, `rest`, and then each

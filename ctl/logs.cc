@@ -220,7 +220,7 @@ void add_logs(Commands& commands) {
   logs.add_option("args", flags->args, "POD [CONTAINER], or deployment/NAME, job/NAME, ...");
   flags->container_flag = logs.add_option("-c,--container", flags->container, "the container");
   logs.add_option("-l,--selector", flags->selector, "of all pods with these labels");
-  logs.add_option("--since", flags->since, "only what is newer than this: 10s, 5m, 1h");
+  logs.add_option("--since", flags->since, "only what is newer than this: 10s, 5m, 1h").as_duration();
   logs.add_option("--since-time", flags->since_time, "only what is newer than this RFC 3339 time");
   flags->tail_flag = logs.add_option("--tail", flags->tail, "only the last lines; -1: all, or 10 of each with a selector");
   logs.add_option("--limit-bytes", flags->limit_bytes, "no more than this");
@@ -232,7 +232,7 @@ void add_logs(Commands& commands) {
   logs.add_flag("--ignore-errors", flags->ignore_errors, "go on when one of several fails");
   logs.add_flag("--all-pods", flags->all_pods, "of all pods of the object, with --prefix");
   logs.add_option("--max-log-requests", flags->max_requests, "with -f: no more streams than this");
-  logs.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
+  logs.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod").as_duration();
   logs.add_flag("--insecure-skip-tls-verify-backend", flags->skip_backend_tls, "the server trusts any node that has the log");
   commands.on(logs, [&commands, flags] { return run_logs(commands, *flags); });
 }

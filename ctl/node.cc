@@ -505,7 +505,7 @@ void add_node(Commands& commands) {
   drain.add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds,
                    "do not wait for pods that were asked to go longer ago than these seconds");
   drain.add_option("--chunk-size", flags->chunk_size, "pods that one answer of the server holds; 0: all");
-  drain.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
+  drain.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes").as_duration();
   drain.add_flag("--ignore-daemonsets", flags->ignore_daemonsets, "leave pods of DaemonSets where they are");
   drain.add_flag("--delete-emptydir-data,--delete-local-data", flags->delete_emptydir_data,
                  "also pods whose emptyDir goes with them");

@@ -166,7 +166,8 @@ void add_port_forward(Commands& commands) {
       "port-forward", "Make a pod's ports reachable here: POD, deployment/NAME or service/NAME, then [LOCAL:]REMOTE ...");
   command.add_option("args", flags->args, "POD or KIND/NAME, then ports: LOCAL:REMOTE, :REMOTE, PORT");
   command.add_option("--address", flags->addresses, "addresses to listen on").delimiter(',');
-  command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod");
+  command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until the object has a pod")
+      .as_duration();
   commands.on(command, [&commands, flags] { return run_port_forward(commands, *flags); });
 }
 

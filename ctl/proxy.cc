@@ -406,7 +406,8 @@ void add_proxy(Commands& commands) {
   proxy.add_option("--reject-methods", flags->reject_methods, "expressions: methods that they may not have, as POST,PUT,PATCH");
   proxy.add_flag("--disable-filter", flags->disable_filter, "let every request pass: web pages in a browser can use that");
   proxy.add_flag("--append-server-path", flags->append_server_path, "put the path of the server's URL before each path");
-  proxy.add_option("--keepalive", flags->keepalive, "how often to look whether an idle connection lives; 0s: the default");
+  proxy.add_option("--keepalive", flags->keepalive, "how often to look whether an idle connection lives; 0s: the default")
+      .as_duration();
   commands.on(proxy, [&commands, flags] { return run_proxy(commands, *flags); });
 }
 

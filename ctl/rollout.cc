@@ -398,7 +398,7 @@ void add_rollout(Commands& commands) {
   };
   auto [status, status_flags] =
       add("status", "Wait until a rollout has ended", [&commands](RolloutFlags& flags) { return run_status(commands, flags); });
-  status.add_option("--timeout", status_flags->timeout, "how long to wait; 0s: as long as it takes");
+  status.add_option("--timeout", status_flags->timeout, "how long to wait; 0s: as long as it takes").as_duration();
   status.add_option("--revision", status_flags->revision, "that it has to be this one");
   status.add_flag("-w,--watch", status_flags->watch, "wait (--watch=false: only look)");
   auto [history, history_flags] =

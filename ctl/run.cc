@@ -302,8 +302,8 @@ void add_pod(Commands& commands) {
       .optional_value("background");
   run_command.add_flag("--force", deletion.force, "with --rm: it gets no time to stop");
   run_command.add_flag("--wait", deletion.wait, "with --rm: wait until it is gone");
-  run_command.add_option("--timeout", deletion.timeout, "with --wait: how long; 0s: as long as it takes");
-  run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
+  run_command.add_option("--timeout", deletion.timeout, "with --wait: how long; 0s: as long as it takes").as_duration();
+  run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs").as_duration();
   run_command.add_option("--detach-keys", flags->detach_keys, "with -it: what to type to leave: ctrl-p,ctrl-q");
   flags->CreateFlags::add_to(commands, run_command);
   flags->recorder.add_to(commands, run_command);

@@ -150,7 +150,7 @@ void add_scale(Commands& commands) {
   Flag replicas = scale.add_option("--replicas", flags->replicas, "how many");
   scale.add_option("--current-replicas", flags->current, "only when there are this many now");
   scale.add_option("--resource-version", flags->resource_version, "only when it is at this version");
-  scale.add_option("--timeout", flags->timeout, "wait until there are as many; 0s: do not");
+  scale.add_option("--timeout", flags->timeout, "wait until there are as many; 0s: do not").as_duration();
   flags->recorder.add_to(commands, scale);
   commands.on(scale, [&commands, flags, replicas] { return run_scale(commands, *flags, replicas.count() > 0); });
 

@@ -370,7 +370,7 @@ void add_wait(Commands& commands) {
   wait.add_option("--for", flags->conditions, "condition=Ready, create, delete, jsonpath={.status.phase}=Running").required();
   wait.add_option("-l,--selector", flags->selector, "label selector");
   wait.add_option("--field-selector", flags->field_selector, "field selector");
-  wait.add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");
+  wait.add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week").as_duration();
   commands.add_output(wait, flags->output);
   wait.add_flag("--all", flags->all, "all of the kind");
   wait.add_flag("--local", flags->local, "look at the objects in the files, not at the server");

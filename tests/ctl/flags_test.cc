@@ -51,6 +51,36 @@ TEST(CommandLineTest, what_cannot_be_read_is_an_error) {
   }
 }
 
+// In pflag's words, which kubectl prints.
+TEST(CommandLineTest, says_what_is_wrong_with_a_value) {
+  auto fault = [](const char* word) {
+    CommandLine line("test", "a command line");
+    bool watch = false;
+    int64_t tail = 0;
+    std::string since;
+    line.root().add_flag("-w,--watch", watch, "watch");
+    line.root().add_option("--tail", tail, "lines");
+    line.root().add_option("--since", since, "how old").as_duration();
+    const char* words[] = {"test", word};
+    auto read = line.parse(2, words);
+    return read ? std::string() : read.error().text();
+  };
+  for (const char* fine : {"--since=1m30s", "--since=-5s", "--since=1.5h", "--since=30", "--since=0", "--since=3\u00b5s",
+                           "--tail=-1", "--tail=10", "-w=F"})
+    EXPECT_EQ(fault(fine), "") << fine;
+  EXPECT_EQ(fault("-w=maybe"),
+            "invalid argument \"maybe\" for \"-w, --watch\" flag: strconv.ParseBool: parsing \"maybe\": invalid syntax");
+  EXPECT_EQ(fault("--tail=x"), "invalid argument \"x\" for \"--tail\" flag: strconv.ParseInt: parsing \"x\": invalid syntax");
+  EXPECT_EQ(fault("--tail=99999999999999999999"),
+            "invalid argument \"99999999999999999999\" for \"--tail\" flag: strconv.ParseInt: parsing "
+            "\"99999999999999999999\": value out of range");
+  for (auto [text, why] : {std::pair{"soon", "time: invalid duration \"soon\""}, std::pair{"", "time: invalid duration \"\""},
+                           std::pair{"10x", "time: unknown unit \"x\" in duration \"10x\""},
+                           std::pair{"1m1.5", "time: missing unit in duration \"1m1.5\""}})
+    EXPECT_EQ(fault(("--since=" + std::string(text)).c_str()),
+              "invalid argument \"" + std::string(text) + "\" for \"--since\" flag: " + why);
+}
+
 // As kubectl's --record keeps a line: flags behind the rest, with their whole names, and no secrets.
 TEST(CommandLineTest, a_line_is_recorded) {
   CommandLine line("test", "a command line");

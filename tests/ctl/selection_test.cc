@@ -384,7 +384,8 @@ TEST_F(SelectionTest, a_watch_is_of_one_object_or_of_a_kind) {
 TEST_F(SelectionTest, what_is_wrong_is_said_before_anything_is_done) {
   expect_refused({"drain", "edge", "--pod-selector", "a in ("}, "--pod-selector=<pod_selector> must be a valid label selector");
   expect_refused({"logs", "one", "two", "three"}, "POD or TYPE/NAME is a required argument");
-  expect_refused({"scale", "deployment", "web", "--replicas=x"}, "invalid argument \"x\" for \"--replicas\" flag: not a number");
+  expect_refused({"scale", "deployment", "web", "--replicas=x"},
+                 "invalid argument \"x\" for \"--replicas\" flag: strconv.ParseInt: parsing \"x\": invalid syntax");
 }
 
 // ---- no name ----
