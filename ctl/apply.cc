@@ -166,24 +166,42 @@ class ClientSide {
         ns_(std::move(ns)),
         name_(metadata_of(document.object).name()),
         path_(session.path(kind_, ns_, name_)),
+        source_(document.source),
         modified_(with_last_applied(document.object)) {}
 
   Result<Applied> apply() {
     for (int attempt = 1;; ++attempt) {
       auto live = session_.json({.path = path_});
-      if (!live && live.error().code() != Code::not_found) return live.take_error();
+      if (!live && live.error().code() != Code::not_found) {
+        if (!live.error().details()) return live.take_error();  // no server answered: that is not about this object
+        return told("retrieving current configuration of:\n" + description() + "\nfrom server for:", live.take_error());
+      }
       auto applied = live ? patch(*live) : create();
       if (applied) return applied;
       bool is_late = applied.error().code() == Code::already_exists || applied.error().code() == Code::conflict;
       if (is_late && applied.error().details() && attempt < kConflictTries) continue;  // another client was faster
       bool may_force = flags_.deletion.force && live && applied.error().details() &&
                        (applied.error().code() == Code::conflict || applied.error().code() == Code::invalid);
-      if (may_force) return delete_and_create(*live);
-      return applied;
+      if (may_force) applied = delete_and_create(*live);
+      if (applied) return applied;
+      return told(live ? "applying" : "creating", applied.take_error());
     }
   }
 
  private:
+  // What was being done of which file, but where it is only compared.
+  Error told(const std::string& doing, Error error) const {
+    if (flags_.quiet) return error;
+    return std::move(error).wrap("error when " + doing + " " + coracle::quoted(source_));
+  }
+  std::string description() const {  // as Go shows the object
+    const auto& kind = kind_.kind;
+    std::string version = std::string(kind.group) + "/" + std::string(kind.version);
+    return "Resource: " + coracle::quoted(version + ", Resource=" + std::string(kind.resource)) +
+           ", GroupVersionKind: " + coracle::quoted(version + ", Kind=" + std::string(kind.kind)) +
+           "\nName: " + coracle::quoted(name_) + ", Namespace: " + coracle::quoted(ns_);
+  }
+
   Query query() const { return {{"fieldManager", flags_.manager()}, {"fieldValidation", *field_validation_of(flags_.validate)}}; }
   Result<json::value> post(const json::value& object) {
     return session_.json({.method = "POST", .path = session_.path(kind_, ns_), .query = query(), .body = to_text(object)});
@@ -262,7 +280,7 @@ class ClientSide {
   Session& session_;
   const ApplyFlags& flags_;
   const schema::KindInfo& kind_;
-  std::string ns_, name_, path_;
+  std::string ns_, name_, path_, source_;
   json::value modified_;
   bool warned_ = false;
 };
@@ -349,10 +367,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
     flags.recorder.record(document.object);
     auto applied = apply_one(*session, flags, document, *ns);
     if (!applied) {
-      // Of server-side apply, kubectl does not say which file it is about.
-      std::string doing = "error when applying " + coracle::quoted(document.source);
-      if (flags.server_side) failures.push_back(applied.take_error());
-      else failures.push_back(std::move(applied.take_error()).wrap(doing));
+      failures.push_back(applied.take_error());
       continue;
     }
     visited.uids.insert(std::string(metadata_of(applied->object).uid()));

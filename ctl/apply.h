@@ -35,7 +35,8 @@ struct Applied {
   std::string what;  // "created", "configured", "unchanged", "serverside-applied"
 };
 
-// Brings one object to what the document says. Errors: invalid for a document without a name; conflict; the server's.
+// Brings one object to what the document says. Errors: invalid for a document without a name; conflict; the server's, of
+// client-side apply with the file that it is about, unless `flags` are quiet.
 Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns);
 
 void add_diff(Commands& commands);

@@ -172,6 +172,26 @@ TEST_F(ApplyTest, create_and_replace_save_the_configuration) {
   EXPECT_NE(annotation("cfg").find(R"("data":{"a":"2"})"), std::string::npos);
 }
 
+TEST_F(ApplyTest, says_what_failed_of_which_file) {
+  const std::string path = map("cfg");
+  api_.refuse_writes(Error(Code::forbidden, "not today").with({}));
+  EXPECT_EQ(failure({"apply", "-f", path}), "Error from server (Forbidden): error when creating \"" + path + ":1\": not today\n");
+  EXPECT_EQ(failure({"apply", "-f", path, "--server-side"}), "Error from server (Forbidden): not today\n");
+  api_.put(kAppliedMaps + "cfg", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg","namespace":"default"}})");
+  EXPECT_NE(
+      failure({"apply", "-f", path}).find("Error from server (Forbidden): error when applying \"" + path + ":1\": not today\n"),
+      std::string::npos);
+  EXPECT_EQ(failure({"apply", "-f", file("new.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: new-}}")}),
+            "error: from new-: cannot use generate name with apply\n");
+  api_.forbid("configmaps");
+  EXPECT_EQ(
+      failure({"apply", "-f", path}),
+      "Error from server (Forbidden): error when retrieving current configuration of:\nResource: \"/v1, "
+      "Resource=configmaps\", GroupVersionKind: \"/v1, Kind=ConfigMap\"\nName: \"cfg\", Namespace: \"default\"\nfrom server "
+      "for: \"" +
+          path + ":1\": configmaps is forbidden: User \"eve\" cannot read it\n");
+}
+
 // ---- prune ----
 
 TEST_F(ApplyTest, prunes_what_was_applied_and_is_gone_from_the_files) {
