@@ -159,8 +159,8 @@ Result<void> check_credential_flags(const CredentialFlags& flags) {
     return Error(Code::bad_request,
                  "you cannot specify more than one authentication method at the same time: --token, --username/--password");
   std::string_view mode = flags.exec_mode.value;
-  if (!mode.empty() && mode != "Never" && mode != "IfAvailable" && mode != "Always")
-    return Error(Code::bad_request, "invalid interactive mode type: " + std::string(mode) + ": Never, IfAvailable or Always");
+  if (flags.exec_mode.given() && mode != "Never" && mode != "IfAvailable" && mode != "Always")
+    return Error(Code::bad_request, "invalid interactive mode type, can be only IfAvailable, Never, Always");
   if (!flags.embed) return {};
   if (flags.certificate.value.empty() && flags.key.value.empty())
     return Error(Code::bad_request, "you must specify a --client-certificate or --client-key to embed");

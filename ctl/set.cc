@@ -84,7 +84,8 @@ Error no_container(const json::value& object, const std::string& name) {
 
 }  // namespace
 
-Result<void> set_images(json::value& object, const std::vector<Change>& changes) {
+Result<std::vector<Error>> set_images(json::value& object, const std::vector<Change>& changes) {
+  std::vector<Error> missing;
   for (const auto& change : changes) {
     if (!change.value) return Error(Code::bad_request, "invalid image format: " + change.key + "-");
     size_t found = 0;
@@ -94,9 +95,9 @@ Result<void> set_images(json::value& object, const std::vector<Change>& changes)
       ++found;
       container.as_object()["image"] = *change.value;
     }));
-    if (all == 0 || found == 0) return no_container(object, coracle::quoted(change.key));
+    if (all == 0 || found == 0) missing.push_back(no_container(object, coracle::quoted(change.key)));
   }
-  return {};
+  return missing;
 }
 
 Result<void> set_resources(json::value& object, const std::string& containers, const std::string& limits,
@@ -136,7 +137,11 @@ Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vec
     if (same && !change.tells_always) return {};  // no output, as kubectl
     if (!change.resource_version.empty()) make(patch, "metadata.resourceVersion") = change.resource_version;
     bool sends = !flags.local && flags.dry_run != DryRun::client && (!same || !change.resource_version.empty());
-    if (sends) changed = TRY(send_patch(*session, flags, live, patch, kStrategicPatch));
+    if (sends) {
+      auto sent = send_patch(*session, flags, live, patch, kStrategicPatch);
+      if (!sent && *change.failing) return Error(sent.error().code(), change.failing + sent.error().text());
+      changed = TRY(std::move(sent));
+    }
     if (flags.local) {  // with the fields that Go's types always have
       schema::Decoded decoded = TRY(schema::decode(live.kind->type(), std::move(changed)));
       changed = std::move(decoded.value);
@@ -160,9 +165,18 @@ Result<int> set_image(Commands& commands, const SetFlags& flags) {
   if (all && changes.size() > 1)
     return Error(Code::bad_request,
                  "all containers are already specified by *, but saw more than one container_name=container_image pairs");
-  return change_all(
+  std::vector<Error> missing;  // containers; kubectl changes the others
+  auto edit = [&](json::value& object) -> Result<void> {
+    std::vector<Error> some = TRY(set_images(object, changes));
+    for (Error& error : some) missing.push_back(std::move(error));
+    return {};
+  };
+  auto done = change_all(
       commands, flags, objects,
-      {.done = "image updated", .edit = [&](json::value& object) { return set_images(object, changes); }, .names_object = true});
+      {.done = "image updated", .edit = edit, .names_object = true, .failing = "failed to patch image update to pod template: "});
+  if (missing.empty()) return done;
+  for (const Error& error : missing) print_failure(error);
+  return done ? Result<int>(1) : std::move(done);
 }
 
 struct SetResourcesFlags : SetFlags {
@@ -174,7 +188,11 @@ Result<int> set_amounts(Commands& commands, const SetResourcesFlags& flags) {
     return Error(Code::bad_request, "you must specify an update to requests or limits (in the form of --requests/--limits)");
   for (const std::string* amounts : {&flags.limits, &flags.requests}) TRY(quantities_of(*amounts, "Invalid argument syntax "));
   auto edit = [&](json::value& object) { return set_resources(object, flags.containers, flags.limits, flags.requests); };
-  return change_all(commands, flags, flags.args, {.done = "resource requirements updated", .edit = edit, .names_object = true});
+  return change_all(commands, flags, flags.args,
+                    {.done = "resource requirements updated",
+                     .edit = edit,
+                     .names_object = true,
+                     .failing = "failed to patch resources update to pod template "});
 }
 
 Result<int> set_account(Commands& commands, const SetFlags& flags) {
@@ -188,7 +206,11 @@ Result<int> set_account(Commands& commands, const SetFlags& flags) {
     return {};
   };
   return change_all(commands, flags, objects,
-                    {.done = "serviceaccount updated", .edit = edit, .tells_always = true, .names_object = true});
+                    {.done = "serviceaccount updated",
+                     .edit = edit,
+                     .tells_always = true,
+                     .names_object = true,
+                     .failing = "failed to patch ServiceAccountName "});
 }
 
 // As Go shows it: "[{a In [b c]}]".

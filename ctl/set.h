@@ -20,9 +20,9 @@ bool matches_pattern(std::string_view name, std::string_view pattern);
 // bad_request for an object without a pod template.
 Result<size_t> each_container(json::value& object, const std::string& pattern, const std::function<void(json::value&)>& act);
 
-// Changes are CONTAINER=IMAGE; "*" means all containers and init containers. Errors: not_found for an unknown container;
-// bad_request for KEY-, and for "*" with others.
-Result<void> set_images(json::value& object, const std::vector<Change>& changes);
+// Changes are CONTAINER=IMAGE; "*" means all containers and init containers. Gives an error (not_found) for each container that
+// is not there: the others are changed all the same. Errors: bad_request for KEY-, and for an object without a pod template.
+Result<std::vector<Error>> set_images(json::value& object, const std::vector<Change>& changes);
 
 struct EnvFrom {           // a ConfigMap or Secret whose keys become environment variables
   std::string kind, name;  // "configmap", "secret"

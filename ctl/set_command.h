@@ -28,6 +28,7 @@ struct ChangeAll {
   bool tells_always = false;                              // also of an object that was not changed
   bool names_object = false;                              // in an error of `edit`, unless it is that a part is not found
   std::string resource_version = {};                      // the object must be at this version; "": at any
+  const char* failing = "";                               // before what the server says of a patch that it refuses
 };
 // Changes the objects that the flags and `args` refer to. Returns the exit code. Errors: those of reading objects; bad_request.
 Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vector<std::string>& args, const ChangeAll& change);

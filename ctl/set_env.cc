@@ -337,7 +337,9 @@ Result<int> set_environment(Commands& commands, const EnvFlags& flags) {
   }
   if (changes.variables.empty() && changes.removed.empty() && flags.from.empty())
     return Error(Code::bad_request, "at least one environment variable must be provided");
-  return change_all(commands, flags, objects, {.done = "env updated", .edit = edit, .names_object = true});
+  return change_all(
+      commands, flags, objects,
+      {.done = "env updated", .edit = edit, .names_object = true, .failing = "failed to patch env update to pod template: "});
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ Result<int> set_subject(Commands& commands, SetSubjectFlags& flags) {
       return Error(Code::bad_request, "serviceaccount must be <namespace>:<name>, namespace must be specified");
     return add_subjects(object, subjects);
   };
-  return change_all(commands, flags, flags.args, {.done = "subjects updated", .edit = edit, .names_object = true});
+  return change_all(
+      commands, flags, flags.args,
+      {.done = "subjects updated", .edit = edit, .names_object = true, .failing = "failed to patch subjects to rolebinding: "});
 }
 
 }  // namespace

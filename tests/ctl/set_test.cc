@@ -7,6 +7,7 @@
 #include "ctl/scale.h"
 #include "store/object/patch.h"
 #include "tests/ctl/changes.h"
+#include "tests/ctl/fake_api.h"
 #include "tests/daemon/parsed.h"
 
 namespace coracle::ctl {
@@ -34,6 +35,7 @@ TEST(Set, images_by_container_or_all) {
     auto done = set_images(pod, changes_of(args));
     if (!done) return done.error().text();
     std::string text;
+    for (const Error& missing : *done) text += missing.text() + ": ";
     for (const char* list : {"spec.containers", "spec.initContainers"})
       for (const auto& container : get_array(pod, list)) text += std::string(get_string(container, "image")) + " ";
     return text;
@@ -41,7 +43,8 @@ TEST(Set, images_by_container_or_all) {
   EXPECT_EQ(images({"a=x:2"}), "x:2 y:1 x:1 ");
   EXPECT_EQ(images({"*=z"}), "z z z ");
   EXPECT_EQ(images({"i=z", "b=w"}), "x:1 w z ");
-  EXPECT_EQ(images({"c=x"}), "unable to find container named \"c\"; there are: a, b, i");
+  EXPECT_EQ(images({"c=x"}), "unable to find container named \"c\"; there are: a, b, i: x:1 y:1 x:1 ");
+  EXPECT_EQ(images({"c=x", "b=x"}), "unable to find container named \"c\"; there are: a, b, i: x:1 x x:1 ");
   EXPECT_EQ(images({"a-"}), "invalid image format: a-");
 }
 
@@ -115,6 +118,36 @@ TEST(Set, resources_are_merged) {
   EXPECT_EQ(set_resources(pod, "*", "cpu", "").error().text(), "Invalid argument syntax cpu, expected <resource>=<value>");
   EXPECT_FALSE(set_resources(pod, "*", "cpu=much", ""));
   EXPECT_EQ(set_resources(pod, "z", "cpu=1", "").error().text(), "unable to find container named z; there are: a");
+}
+
+TEST(SetCommand, changes_the_containers_that_are_there) {
+  FakeApi api;
+  api.put("/api/v1/namespaces/default/pods/p",
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default"},"spec":{"containers":[
+             {"name":"a","image":"x"},{"name":"b","image":"y"}]}})");
+  FakeApi::Outcome outcome = api.run({"set", "image", "pod/p", "none=z", "b=z", "other=z"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "pod/p image updated\n");
+  EXPECT_EQ(
+      outcome.err,
+      "error: unable to find container named \"none\"; there are: a, b\nerror: unable to find container named \"other\"; there "
+      "are: a, b\n");
+  outcome = api.run({"set", "image", "pod/p", "none=z"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(SetCommand, says_what_the_server_refuses) {
+  FakeApi api;
+  api.put("/api/v1/namespaces/default/pods/p",
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default"},"spec":{"containers":[
+             {"name":"a","image":"x"}]}})");
+  api.refuse_writes(Error(Code::forbidden, "not today").with({}));
+  EXPECT_EQ(api.run({"set", "image", "pod/p", "a=y"}).err, "error: failed to patch image update to pod template: not today\n");
+  EXPECT_EQ(api.run({"set", "env", "pod/p", "A=b"}).err, "error: failed to patch env update to pod template: not today\n");
+  EXPECT_EQ(api.run({"set", "sa", "pod/p", "robot"}).err, "error: failed to patch ServiceAccountName not today\n");
+  EXPECT_EQ(api.run({"set", "resources", "pod/p", "--limits=cpu=1"}).err,
+            "error: failed to patch resources update to pod template not today\n");
 }
 
 TEST(Autoscale, targets_are_percentages_or_amounts) {
