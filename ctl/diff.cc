@@ -28,6 +28,7 @@ constexpr int kDiffFailed = 2;  // status 1 means that there is a difference
 constexpr int64_t kConcurrencyMax = 64;
 
 struct DiffFlags : ApplyFlags {
+  std::vector<std::string> args;  // there may be none
   int64_t concurrency = 1;
   bool show_managed_fields = false, show_secrets = false;
 };
@@ -162,6 +163,9 @@ Result<std::string> make_directory(const char* name) {
 }
 
 Result<int> run_diff(Commands& commands, DiffFlags flags) {
+  if (!flags.args.empty())
+    return Error(Code::bad_request,
+                 "Unexpected args: [" + join(flags.args, " ") + "]\nSee 'coraclectl diff -h' for help and examples");
   if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
   if (flags.force_conflicts && !flags.server_side)
     return Error(Code::bad_request, "--force-conflicts only works with --server-side");
@@ -200,6 +204,7 @@ void add_diff(Commands& commands) {
   diff.add_flag("--show-managed-fields", flags->show_managed_fields, "compare who owns the fields too");
   diff.add_flag("--show-secrets", flags->show_secrets, "do not mask the values of Secrets");
   diff.add_option("--concurrency", flags->concurrency, "how many objects to look at at a time");
+  diff.add_option("args", flags->args, "none").hide();
   commands.on(diff, [&commands, flags, manager]() -> Result<int> {
     flags->manager_given = manager.count() > 0;
     auto done = run_diff(commands, *flags);

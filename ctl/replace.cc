@@ -4,6 +4,7 @@
 #include "ctl/create.h"
 #include "ctl/deletion.h"
 #include "ctl/last_applied.h"
+#include "ctl/selection.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
@@ -16,6 +17,7 @@ constexpr auto kReplacedTimeout = std::chrono::minutes(5);  // a finalizer may h
 struct ReplaceFlags : CreateFlags {
   DeletionFlags deletion;
   std::string subresource, raw;
+  std::vector<std::string> args;  // mean nothing, but for --force
 };
 
 Result<void> check_replace_flags(const ReplaceFlags& flags) {
@@ -123,11 +125,13 @@ void add_replace(Commands& commands) {
   flags->add_to(commands, replace);
   flags->deletion.add_to(replace);
   flags->recorder.add_to(commands, replace);
+  replace.add_option("args", flags->args, "none").hide();
   replace.add_option("--subresource", flags->subresource, "replace this part only: status, scale, ...");
   replace.add_option("--raw", flags->raw, "a path to send the file to as it is");
   commands.on(replace, [&commands, flags]() -> Result<int> {
     if (!flags->raw.empty()) return send_raw(commands, *flags, "PUT", flags->raw);
     TRY(check_replace_flags(*flags));
+    if (flags->deletion.force && !flags->args.empty()) TRY(named_by({.files = flags->files}, flags->args));  // it refuses them
     if (flags->deletion.force) return force_replace(commands, *flags);
     return each_document(commands, flags->files, "replace",
                          [flags](Session& session, Document& document) { return replace_one(session, *flags, document); });

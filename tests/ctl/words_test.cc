@@ -3,6 +3,10 @@
 // values of events --for.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "tests/ctl/fake_api.h"
 
 namespace coracle::ctl {
@@ -44,6 +48,24 @@ TEST(Words, are_refused_where_kubectl_refuses_them) {
     EXPECT_EQ(outcome.err, "error: " + row.want + "\n");
   }
   EXPECT_NE(api.run({"completion", "bash"}).out, "");
+}
+
+TEST(Words, replace_takes_files_only) {
+  FakeApi api;
+  std::string path = testing::TempDir() + "/words-XXXXXX";
+  ASSERT_TRUE(::mkdtemp(path.data()));
+  std::ofstream(path + "/map.yaml") << "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}";
+  api.put("/api/v1/namespaces/default/configmaps/one",
+          R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"default"}})");
+  EXPECT_EQ(api.run({"replace", "-f", path + "/map.yaml", "more"}).out, "configmap/one replaced\n") << "kubectl ignores the word";
+  api.take_writes();
+  EXPECT_EQ(api.run({"replace", "--force", "-f", path + "/map.yaml", "more"}).err,
+            "error: when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well\n");
+  EXPECT_TRUE(api.take_writes().empty());
+  FakeApi::Outcome outcome = api.run({"diff", "-f", path + "/map.yaml", "more"});
+  EXPECT_EQ(outcome.code, 2) << "1 is a difference";
+  EXPECT_EQ(outcome.err, "error: Unexpected args: [more]\nSee 'coraclectl diff -h' for help and examples\n");
+  std::filesystem::remove_all(path);
 }
 
 TEST(Words, events_are_for_one_object_of_a_known_kind) {
