@@ -94,8 +94,8 @@ void add_workloads(Commands& commands, Command create) {
                    Session* session = TRY(commands.session());
                    json::value from = TRY(session->json({.path = session->path(*one.kind, session->ns(), one.name)}));
                    if (one.kind->kind.kind != "CronJob")
-                     return Error(Code::bad_request,
-                                  "--from: only a CronJob can be the model of a Job, not a " + std::string(one.kind->kind.kind));
+                     return Error(Code::bad_request, "unknown object type *" + std::string(one.kind->kind.version) + "." +
+                                                         std::string(one.kind->kind.kind));
                    return job_from(from, name);
                  });
 }

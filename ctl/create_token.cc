@@ -83,6 +83,7 @@ void add_create_token(Commands& commands, Command create) {
   token.add_option("--bound-object-uid", flags->bound_uid, "the object's UID; else that of the existing object");
   commands.add_output(token, flags->output);
   commands.on(token, [&commands, token, flags]() -> Result<int> {
+    if (flags->names == std::vector<std::string>{""}) return Error(Code::bad_request, "service account name is required");
     std::string name = TRY(only_name(token, flags->names));
     return run_create_token(commands, name, *flags);
   });

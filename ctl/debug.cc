@@ -2,15 +2,14 @@
 // debug: makes a container to look into a pod or a node, and joins it. debug_pods.cc says what is made. Source: kubectl debug.
 #include "ctl/debug.h"
 
-#include <array>
 #include <cstdio>
 
 #include "ctl/command.h"
+#include "ctl/generate.h"
 #include "ctl/pods.h"
 #include "ctl/stream.h"
 #include "ctl/target.h"
 #include "ctl/wait.h"
-#include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/kinds/meta/metadata.h"
@@ -19,7 +18,6 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kSuffixLetters = 5;
 constexpr const char* kUsualDetachKeys = "ctrl-p,ctrl-q";
 constexpr std::chrono::seconds kEndTimeout{10};  // for the status of a container whose stream has ended
 
@@ -28,16 +26,6 @@ struct DebugFlags : DebugOptions {
   std::string custom_file;
   Flag attach_flag, share_flag;
 };
-
-// As utilrand.String, without letters that could make words.
-std::string random_suffix() {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::array<uint8_t, kSuffixLetters> bytes{};
-  fill_random(bytes);
-  std::string text;
-  for (uint8_t byte : bytes) text += kLetters[byte % kLetters.size()];
-  return text;
-}
 
 const schema::KindInfo& pod_kind() { return schema::catalog().of(kPod); }
 

@@ -3,10 +3,12 @@
 #include "ctl/generate.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "ctl/flag_values.h"
 #include "runtime/base/json.h"
+#include "runtime/base/random.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/patch.h"
@@ -15,13 +17,16 @@
 namespace coracle::ctl {
 namespace {
 
-// "nginx:1.27" → "nginx": the default container name for an image, as in kubectl.
+constexpr size_t kSuffixLetters = 5;
+
+// "nginx:1.27" → "nginx", "my_app" → "my-app-x8k2p": the default container name for an image, as in kubectl.
 std::string container_name(std::string_view image) {
   image.remove_prefix(image.rfind('/') + 1);  // npos + 1 is 0
   std::string name(image.substr(0, image.find_first_of(":@")));
+  if (name.find_first_of("_.") == name.npos) return name;
   std::ranges::replace_if(
       name, [](char c) { return c == '_' || c == '.'; }, '-');
-  return name;
+  return name + "-" + random_suffix();
 }
 
 json::object container_of(const std::string& name, const std::string& image, const std::vector<std::string>& command) {
@@ -31,6 +36,15 @@ json::object container_of(const std::string& name, const std::string& image, con
 }
 
 }  // namespace
+
+std::string random_suffix() {
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+  std::array<uint8_t, kSuffixLetters> bytes{};
+  fill_random(bytes);
+  std::string text;
+  for (uint8_t byte : bytes) text += kLetters[byte % kLetters.size()];
+  return text;
+}
 
 json::object named_object(std::string_view api_version, std::string_view kind, const std::string& name) {
   return {{"kind", kind}, {"apiVersion", api_version}, {"metadata", {{"name", name}}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds objects from flags for `create KIND`, `run` and `expose`, the same as kubectl's generators: with the same fields in the
 // same order, also the empty ones that Go always writes. generate_data.cc has ConfigMaps and Secrets, generate_rbac.h roles,
-// generate_ingress.h Ingresses. Pure, except what reads files.
+// generate_ingress.h Ingresses. Pure, except what reads files or has a random suffix.
 #pragma once
 
 #include <string>
@@ -15,6 +15,8 @@ namespace coracle::ctl {
 
 json::object named_object(std::string_view api_version, std::string_view kind, const std::string& name);
 void order_metadata(json::value& object);  // puts the metadata's fields into Go's order
+// Five random letters that make no word. Source: apimachinery util/rand, String(5).
+std::string random_suffix();
 
 // ---- ConfigMaps and Secrets: generate_data.cc ----
 
@@ -44,6 +46,7 @@ struct DeploymentFlags {
   std::vector<std::string> images, command;  // one container per image; a command only with a single image
   int64_t replicas = 1, port = -1;           // -1: no port
 };
+// A container is named after its image; if the image's name has a dot or underscore, a random suffix follows, as in kubectl.
 json::value deployment_of(const DeploymentFlags& flags);
 
 struct JobFlags {

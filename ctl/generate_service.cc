@@ -85,11 +85,12 @@ Result<json::value> run_service_of(const PodFlags& flags) {
 
 namespace {
 
-using OpenPorts = std::vector<std::pair<uint16_t, std::set<std::string>>>;  // port and its protocols, in the order of ports
+using OpenPorts = std::vector<std::pair<int64_t, std::set<std::string>>>;  // port and its protocols, in the order of ports
 
 OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
   OpenPorts all;
-  auto add = [&](uint16_t number, std::string_view given) {
+  auto add = [&](const json::value& port, std::string_view number_field) {
+    int64_t number = get_int(port, number_field);
     auto known = std::ranges::find(all, number, &OpenPorts::value_type::first);
     if (known == all.end()) known = all.insert(all.end(), {number, {}});
     known->second.insert(given.empty() ? "TCP" : std::string(given));
@@ -109,10 +110,8 @@ OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
 Result<OpenPorts> named_ports(const OpenPorts& open, std::string_view names) {
   OpenPorts named;
   for (std::string_view text : split(names, ',')) {
-    auto number = parse_number<uint16_t>(text);
-    if (!number)
-      return Error(Code::bad_request, "strconv.Atoi: parsing " + coracle::quoted(text) + ": " +
-                                          (parse_number<int64_t>(text) ? "value out of range" : "invalid syntax"));
+    auto number = parse_number<int64_t>(text);
+    if (!number) return Error(Code::bad_request, "strconv.Atoi: parsing " + coracle::quoted(text) + ": invalid syntax");
     auto known = std::ranges::find(open, *number, &OpenPorts::value_type::first);
     named.emplace_back(*number, known == open.end() ? std::set<std::string>{"TCP"} : known->second);
   }
@@ -139,16 +138,36 @@ Result<json::array> exposed_ports(OpenPorts wanted, const ExposeFlags& flags) {
   return ports;
 }
 
+// How Go's %+v prints the expressions of a selector.
+std::string printed_expressions(const json::array& expressions) {
+  std::vector<std::string> all;
+  for (const json::value& one : expressions)
+    all.push_back("{Key:" + std::string(get_string(one, "key")) + " Operator:" + std::string(get_string(one, "operator")) +
+                  " Values:[" + join(get_strings(one, "values"), " ") + "]}");
+  return "[" + join(all, " ") + "]";
+}
+
 Result<json::object> exposed_selector(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
   if (!flags.selector.empty()) return labels_of(split_words(flags.selector, ','));
-  json::object selector = view::Deployment(object).spec().selector().match_labels();
-  if (kind.kind == kPod) selector = metadata_of(object).labels();
-  if (kind.kind == kService) selector = view::Service(object).spec().selector();
-  if (kind.kind == kReplicationController) selector = view::ReplicationController(object).spec().selector();
-  if (selector.empty())
-    return Error(Code::invalid, "couldn't retrieve selectors via --selector flag or introspection: the " +
-                                    std::string(kind.singular) + " has no labels and cannot be exposed");
-  return selector;
+  auto fault = [](const std::string& why) {
+    return Error(Code::invalid, "couldn't retrieve selectors via --selector flag or introspection: " + why);
+  };
+  if (kind.kind == kPod) {
+    if (get_object(object, "metadata.labels").empty()) return fault("the pod has no labels and cannot be exposed");
+    return get_object(object, "metadata.labels");
+  }
+  if (kind.kind == kService || kind.kind == kReplicationController) {
+    if (kind.kind == kService && !find(object, "spec.selector")) return fault("the service has no pod selector set");
+    const json::object& selector = get_object(object, "spec.selector");
+    if (selector.empty()) return Error(Code::invalid, "selector must be specified");
+    return selector;
+  }
+  const json::object& labels = get_object(object, "spec.selector.matchLabels");
+  if (labels.empty()) return fault("invalid " + std::string(kind.singular) + ": no selectors, therefore cannot be exposed");
+  const json::array& expressions = get_array(object, "spec.selector.matchExpressions");
+  if (!expressions.empty())  // a Service selects by labels alone
+    return fault("couldn't convert expressions - \"" + printed_expressions(expressions) + "\" to map-based selector format");
+  return labels;
 }
 
 }  // namespace

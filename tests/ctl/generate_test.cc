@@ -129,10 +129,24 @@ TEST(Generate, deployments_name_their_container_after_the_image) {
     "selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"nginx",
     "image":"registry:5000/team/nginx:1.27@sha256:00","command":["sh","-c","x"],"ports":[{"containerPort":80}],"resources":{}}]}},
     "strategy":{}},"status":{}})");
-  json::value two = deployment_of({.name = "b", .images = {"busybox", "team/my_app.x:2"}, .port = 80});
+  json::value two = deployment_of({.name = "b", .images = {"busybox", "team/my-app:2"}, .port = 80});
   EXPECT_EQ(
       to_text(*find(two, "spec.template.spec.containers")),
-      R"([{"name":"busybox","image":"busybox","ports":[{"containerPort":80}],"resources":{}},{"name":"my-app-x","image":"team/my_app.x:2","resources":{}}])");
+      R"([{"name":"busybox","image":"busybox","ports":[{"containerPort":80}],"resources":{}},{"name":"my-app","image":"team/my-app:2","resources":{}}])");
+}
+
+TEST(Generate, names_after_images_with_dots_get_a_suffix) {
+  json::value made = deployment_of({.name = "b", .images = {"team/my_app.x:2.1", "team/my_app.x:2.1", "a.b/c@sha256:00"}});
+  const json::array& containers = get_array(made, "spec.template.spec.containers");
+  ASSERT_EQ(containers.size(), 3);
+  std::string first(get_string(containers[0], "name")), second(get_string(containers[1], "name"));
+  for (const std::string& name : {first, second}) {
+    EXPECT_TRUE(name.starts_with("my-app-x-")) << name;
+    EXPECT_EQ(name.size(), std::string("my-app-x-12345").size()) << name;
+    EXPECT_EQ(name.substr(9).find_first_not_of("bcdfghjklmnpqrstvwxz2456789"), name.npos) << name;
+  }
+  EXPECT_NE(first, second) << "5 of 27 letters: equal once in 14 million runs";
+  EXPECT_EQ(get_string(containers[2], "name"), "c") << "dots of the registry and the digest do not count";
 }
 
 TEST(Generate, jobs_and_what_makes_them) {
@@ -298,6 +312,37 @@ TEST(Generate, expose_finds_labels_and_ports) {
             "unknown session affinity: x");
   EXPECT_EQ(exposing_service_of(labelled, schema::catalog().of(kConfigMap), {.port = "80"}).error().text(),
             "cannot expose a ConfigMap");
+  service = exposing_service_of(labelled, schema::catalog().of(kPod), {.port = "70000"});
+  ASSERT_TRUE(service) << "the server says what is wrong with it";
+  EXPECT_EQ(to_text(*find(*service, "spec.ports")), R"([{"protocol":"TCP","port":70000,"targetPort":70000}])");
+}
+
+TEST(Generate, expose_says_which_objects_have_no_labels_to_select_by) {
+  struct Row {
+    const Kind& kind;
+    const char* object;
+    std::string want;
+  };
+  const std::string failing = "couldn't retrieve selectors via --selector flag or introspection: ";
+  for (const Row& row : std::vector<Row>{
+           {kService, R"({"spec":{}})", failing + "the service has no pod selector set"},
+           {kService, R"({"spec":{"selector":{}}})", "selector must be specified"},
+           {kReplicationController, R"({"spec":{}})", "selector must be specified"},
+           {kDeployment, R"({"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Exists"}]}}})",
+            failing + "invalid deployment: no selectors, therefore cannot be exposed"},
+           {kReplicaSet, R"({"spec":{}})", failing + "invalid replicaset: no selectors, therefore cannot be exposed"},
+           {kDeployment,
+            R"({"spec":{"selector":{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"t","operator":"In","values":["x","y"]},
+             {"key":"u","operator":"Exists"}]}}})",
+            failing +
+                "couldn't convert expressions - \"[{Key:t Operator:In Values:[x y]} {Key:u Operator:Exists Values:[]}]\" to "
+                "map-based selector format"}}) {
+    json::value object = *parse_json(row.object);
+    auto service = exposing_service_of(object, schema::catalog().of(row.kind), {.port = "80"});
+    ASSERT_FALSE(service) << row.object;
+    EXPECT_EQ(service.error().text(), row.want);
+    EXPECT_TRUE(exposing_service_of(object, schema::catalog().of(row.kind), {.port = "80", .selector = "a=b"}));
+  }
 }
 
 }  // namespace

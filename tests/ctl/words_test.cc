@@ -33,6 +33,8 @@ TEST(Words, are_ignored_where_kubectl_ignores_them) {
 
 TEST(Words, are_refused_where_kubectl_refuses_them) {
   FakeApi api;
+  api.put("/api/v1/namespaces/default/configmaps/one",
+          R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"default"}})");
   struct Row {
     std::vector<std::string> words;
     std::string want;
@@ -40,6 +42,8 @@ TEST(Words, are_refused_where_kubectl_refuses_them) {
   const std::string help = "\nSee 'coraclectl completion -h' for help and examples";
   for (const Row& row :
        std::vector<Row>{{{"version", "--client", "one", "more"}, "extra arguments: [one more]"},
+                        {{"create", "token", ""}, "service account name is required"},
+                        {{"create", "job", "made", "--from=configmap/one"}, "unknown object type *v1.ConfigMap"},
                         {{"completion"}, "Shell not specified." + help},
                         {{"completion", "bash", "zsh"}, "Too many arguments. Expected only the shell type." + help},
                         {{"completion", "csh"}, "Unsupported shell type \"csh\"." + help}}) {
