@@ -87,7 +87,7 @@ json::value access_review(Session& session, const CanIFlags& flags) {
   if (resource.known && !resource.namespaced && !flags.all_namespaces)
     warn("resource '" + resource.resource + "' is not namespace scoped" +
          (resource.group.empty() ? "" : " in group '" + resource.group + "'"));
-  if (!is_resource_verb(verb)) warn("verb '" + verb + "' is not a known verb");
+  if (!flags.all_namespaces && !is_resource_verb(verb)) warn("verb '" + verb + "' is not a known verb");
   json::object asked{{"verb", verb}, {"resource", resource.resource}};
   auto add_field = [&](const char* name, const std::string& value) {
     if (!value.empty()) asked[name] = value;
@@ -148,9 +148,7 @@ Result<json::value> review_self(Session& session) {
     if (answer.error().code() == Code::forbidden)
       return failed("the selfsubjectreviews API is not enabled in the cluster or you do not have permission to call it");
   }
-  return failed(
-      "the selfsubjectreviews API is not enabled in the cluster\nenable APISelfSubjectReview feature gate and "
-      "authentication.k8s.io/v1alpha1 or authentication.k8s.io/v1beta1 or authentication.k8s.io/v1 API");
+  return failed("the selfsubjectreviews API is not enabled in the cluster");
 }
 
 std::string whoami_table(view::UserInfo user) {

@@ -189,7 +189,7 @@ Result<void> carry_out(Session& session, const Document& document, const std::st
                 Code::already_exists);
 }
 
-Result<Reconciliation> reconcile_one(Session& session, const Document& document, const std::string& ns,
+Result<Reconciliation> try_reconcile(Session& session, const Document& document, const std::string& ns,
                                      const ReconcileFlags& flags) {
   std::string name(metadata_of(document.object).name());
   bool role = document.kind->kind.kind.ends_with("Role");
@@ -205,6 +205,16 @@ Result<Reconciliation> reconcile_one(Session& session, const Document& document,
     if (!again) return plan;
   }
   return Error(Code::conflict, "exceeded maximum attempts");
+}
+
+// An object that somebody else changed between reading and writing is read again.
+Result<Reconciliation> reconcile_one(Session& session, const Document& document, const std::string& ns,
+                                     const ReconcileFlags& flags) {
+  for (int attempt = 1;; ++attempt) {
+    auto plan = try_reconcile(session, document, ns, flags);
+    bool is_late = !plan && plan.error().details() && plan.error().code() == Code::conflict;
+    if (!is_late || attempt == kAttemptsMax) return plan;
+  }
 }
 
 std::string subject_text(const json::value& subject) {

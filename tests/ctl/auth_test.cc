@@ -136,6 +136,16 @@ TEST_F(AuthCommands, reconcile_creates_then_leaves_alone) {
   EXPECT_EQ(api_.run({"auth", "reconcile"}).code, 1);
 }
 
+TEST_F(AuthCommands, reconcile_reads_again_what_others_changed) {
+  api_.put("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/r",
+           R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"r","namespace":"default"}})");
+  api_.refuse_writes(Error(Code::conflict, "it was changed").with({}));
+  auto outcome = api_.run({"auth", "reconcile", "-f", path_});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "Error from server (Conflict): it was changed\n");
+  EXPECT_EQ(api_.take_writes().size(), 3u);
+}
+
 TEST_F(AuthCommands, can_i_asks_of_the_right_resource) {
   auto asked = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"auth", "can-i"});
@@ -154,6 +164,10 @@ TEST_F(AuthCommands, can_i_asks_of_the_right_resource) {
   EXPECT_EQ(asked({"gte", "nodes"}),
             "no\nWarning: resource 'nodes' is not namespace scoped\n\nWarning: verb 'gte' is not a known verb\n\n"
             R"({"resourceAttributes":{"namespace":"default","resource":"nodes","verb":"gte"}})");
+  EXPECT_EQ(asked({"gte", "nodes", "-A"}),
+            "no\n"
+            R"({"resourceAttributes":{"resource":"nodes","verb":"gte"}})")
+      << "kubectl warns only of a namespace's";
   EXPECT_EQ(asked({"get"}),
             "error: you must specify two arguments: verb resource or verb resource/resourceName.\nSee 'coraclectl auth can-i -h' "
             "for help and examples.\n");
