@@ -14,6 +14,12 @@ run() { "$oci" --root "$work/root" "$@"; }
 expect() { # NAME WANT GOT
   if [ "$2" = "$3" ]; then echo "ok - $1"; else echo "not ok - $1: want '$2', got '$3'"; failed=1; fi
 }
+# soon COMMAND...: repeats it until it succeeds, for at most a minute
+soon() {
+  for _ in $(seq 1200); do "$@" && return; sleep 0.05; done
+  echo "# in vain: $*"
+}
+is_stopped() { run state "$1" | grep -q stopped; }
 clean() {
   for id in $(run list -q); do run delete --force "$id"; done
   rm -rf "$work"
@@ -168,10 +174,13 @@ for way in "" --no-pivot; do
 done
 config 'sleep 1000 & echo' 'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "pid"]'
 run run -d --bundle "$work/b" x < /dev/null > /dev/null 2>&1
-for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
+soon is_stopped x
 expect "in its caller's process namespace the others outlive the first" 1 "$(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
 run kill x KILL
-expect "and are killed when it is gone" "0 0" "$? $(for _ in $(seq 100); do [ "$(run ps -f json x)" = '[]' ] && break; sleep 0.05; done; run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
+killed=$?
+has_nothing() { [ "$(run ps -f json x)" = '[]' ]; }
+soon has_nothing
+expect "and are killed when it is gone" "0 0" "$killed $(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
 run delete --force x
 
 # ---- mounts ----
@@ -298,12 +307,12 @@ import array, os, socket, subprocess, sys, time
 where, pid_file, command = sys.argv[1], sys.argv[2], sys.argv[3:]
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 manager.bind(where)
-manager.settimeout(30)
+manager.settimeout(120)
 started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "NOTIFY_SOCKET": where})
 while not (os.path.exists(pid_file) and open(pid_file).read()): time.sleep(0.02)
 pid = open(pid_file).read()
 process = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-for _ in range(500):  # start binds it
+for _ in range(3000):  # start binds it
     try: process.connect(f"/proc/{pid}/root/run/notify/notify.sock"); break
     except OSError: time.sleep(0.02)
 process.send(b"STATUS=begins")
@@ -319,7 +328,7 @@ if name == pid: os.close(array.array("i", control[0][2])[0])
 has_variable = b"NOTIFY_SOCKET=/run/notify/notify.sock" in open(f"/proc/{pid}/environ", "rb").read().split(b"\0")
 print(who.get(name, name), main.decode().split("\n")[1:], barrier.decode(), "waits" if waits else "is gone", has_variable)
 if who.get(name) == "runtime": os.kill(int(pid), 9)
-print(started.wait(30))
+print(started.wait(120))
 P
 config 'exec sleep 1000'
 NOTIFY_SOCKET=$work/manager run create --pid-file "$work/pid" --bundle "$work/b" x < /dev/null > /dev/null
@@ -336,7 +345,7 @@ expect "by run in the foreground" "runtime ['READY=1', ''] without waits True
 rm -f "$work/manager" "$work/pid"
 config 'echo ${NOTIFY_SOCKET:-none}'
 expect "a process that ends without readiness ends the wait" "0 " \
-  "$(NOTIFY_SOCKET=$work/manager timeout 20 "$oci" --root "$work/root" run -d --bundle "$work/b" x < /dev/null 2> "$work/said" > /dev/null; echo "$? $(cat "$work/said")")"
+  "$(NOTIFY_SOCKET=$work/manager timeout 120 "$oci" --root "$work/root" run -d --bundle "$work/b" x < /dev/null 2> "$work/said" > /dev/null; echo "$? $(cat "$work/said")")"
 run delete --force x
 see "without a manager there is no socket" none 'echo ${NOTIFY_SOCKET:-none}'
 
@@ -358,7 +367,7 @@ listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 listener.bind(sys.argv[1])
 listener.listen(1)
 child = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-listener.settimeout(30)
+listener.settimeout(120)
 connection, _ = listener.accept()
 text, control, _, _ = connection.recvmsg(1 << 16, 64)
 message = json.loads(text)
@@ -367,7 +376,7 @@ print(message["fds"], message["metadata"], message["state"]["status"], message["
 call = bytearray(80)
 fcntl.ioctl(fd, 0xC0502100, call)  # SECCOMP_IOCTL_NOTIF_RECV
 fcntl.ioctl(fd, 0xC0182101, struct.pack("QqiI", struct.unpack_from("Q", call)[0], 0, -95, 0))  # SECCOMP_IOCTL_NOTIF_SEND
-print(child.communicate(timeout=30)[0].decode(), end="")
+print(child.communicate(timeout=120)[0].decode(), end="")
 P
 expect "system calls are answered for by who listens" "['seccompFd'] mine creating True
 mkdir: can't create directory '/made': Operation not supported
@@ -389,7 +398,7 @@ while True:
 P
 python3 "$work/listen.py" "$work/execs" > "$work/listens" &
 listens=$!
-for _ in $(seq 100); do grep -q listens "$work/listens" && break; sleep 0.05; done
+soon grep -q listens "$work/listens"
 run run -d --bundle "$work/b" x
 kill $listens
 wait $listens 2> /dev/null
@@ -409,7 +418,7 @@ c['root']['readonly'] = False
 "
 touch "$work/log"
 run create --bundle "$work/b" x && run start x
-for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.1; done
+soon is_stopped x
 run delete x
 expect "hooks run in their order, and know the state" "prestart created,createRuntime creating,createContainer creating,startContainer,poststop stopped" \
   "$(grep -v 'poststart\|main' "$work/log" | tr '\n' ',' | sed 's/,$//')"
@@ -654,7 +663,7 @@ expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*
 config 'exec sleep 1000'
 "$oci" --cgroup-manager disabled --root "$work/root" run -d --bundle "$work/b" scoped < /dev/null > /dev/null
 run kill scoped KILL
-for _ in $(seq 100); do run state scoped | grep -q stopped && break; sleep 0.05; done
+soon is_stopped scoped
 sed -i 's|"cgroup":{[^}]*}|"cgroup":{"manager":"systemd","path":"/coracle-gone/container","unit":"coracle-gone.scope","user":true}|' "$work/root/scoped/state.json"
 cat > "$work/systemd.py" <<'P'
 # Stands where a user's systemd does, and prints which of its methods was called for which scope. It answers nothing.
@@ -673,16 +682,18 @@ print(*(found.decode() for found in re.findall(rb"StopUnit|[a-z-]+\.scope", hear
 P
 python3 "$work/systemd.py" "$work/user" > "$work/heard" &
 listens=$!
-for _ in $(seq 100); do grep -q listens "$work/heard" && break; sleep 0.05; done
-XDG_RUNTIME_DIR=$work/user timeout 20 "$oci" --root "$work/root" delete scoped 2> "$work/said"
+soon grep -q listens "$work/heard"
+XDG_RUNTIME_DIR=$work/user timeout 120 "$oci" --root "$work/root" delete scoped 2> "$work/said"
 code=$?
+soon grep -q '[.]scope' "$work/heard"
 kill $listens 2> /dev/null
 wait $listens 2> /dev/null
 expect "a scope whose cgroup is gone is stopped" "0 listens StopUnit coracle-gone.scope" "$code $(echo $(cat "$work/heard"))"
 run checkpoint x 2>/dev/null
 expect "checkpoint is refused" 1 $?
-timeout 10 "$oci" --root "$work/root" events --interval 50ms x > "$work/events" &
-for _ in $(seq 100); do [ "$(grep -c stats "$work/events")" -gt 1 ] && break; sleep 0.05; done
+timeout 120 "$oci" --root "$work/root" events --interval 50ms x > "$work/events" &
+tells_more() { [ "$(grep -c stats "$work/events")" -gt 1 ]; }
+soon tells_more
 kill $! 2> /dev/null
 wait $! 2> /dev/null
 expect "statistics come by the interval" yes "$([ "$(grep -c '"type":"stats"' "$work/events")" -gt 1 ] && echo yes)"
@@ -698,7 +709,7 @@ expect "a log that cannot be opened is an error" "coracle-oci: --log: open /no/s
 run --log "$work/log.json" --log-format json delete x 2>/dev/null
 expect "the log says why, as JSON" error "$(python3 -c 'import json,sys; print(json.loads(open(sys.argv[1]).read().splitlines()[-1])["level"])' "$work/log.json")"
 run kill x KILL
-for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
+soon is_stopped x
 expect "all processes of one that has ended are none" 0 "$(run kill --all x KILL 2>&1; echo "$?")"
 expect "it is not killed alone" 'coracle-oci: container not running: "x" is stopped' "$(run kill x KILL 2>&1)"
 expect "a root without containers is not made by asking" 'coracle-oci: container "x" does not exist

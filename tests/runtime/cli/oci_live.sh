@@ -27,8 +27,8 @@ run spec --bundle "$work/b"
 expect "spec writes a configuration" 0 $?
 run spec --bundle "$work/b" 2>/dev/null
 expect "spec does not overwrite" 1 $?
-wait_stopped() { # wait_stopped ID: waits at most ten seconds
-  for _ in $(seq 200); do run state "$1" | grep -q '"stopped"' && return; sleep 0.05; done
+wait_stopped() { # wait_stopped ID: waits at most a minute
+  for _ in $(seq 1200); do run state "$1" | grep -q '"stopped"' && return; sleep 0.05; done
   echo "not ok - $1 does not stop"; failed=1
 }
 set_args() { # set_args JSON: replaces the list of arguments
@@ -66,7 +66,7 @@ mv "$work/b/config.json.new" "$work/b/config.json"
 refused=
 for _ in $(seq 20); do
   taskset 1 "$oci" --root "$work/root" run --bundle "$work/b" shared &  # it waits for the process and reaps it at once
-  for _ in $(seq 200); do run state shared 2>/dev/null | grep -q '"running"' && break; sleep 0.02; done
+  for _ in $(seq 3000); do run state shared 2>/dev/null | grep -q '"running"' && break; sleep 0.02; done
   refused=$refused$(taskset 1 nice -n 19 "$oci" --root "$work/root" kill shared KILL 2>&1)
   wait $!
 done
