@@ -141,16 +141,16 @@ TEST_F(HttpServerTest, answers_a_client_that_is_one_request_ahead_or_pauses) {
 }
 
 TEST_F(HttpServerTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
-  start();
+  HttpServerLimits limits;  // whoever waits for a body that does not come waits for ever
+  limits.body = limits.body_grace = limits.rest = std::chrono::hours(1);
+  start(limits);
   RawClient client(port);
   client.send("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "POST /x abcde");
   client.send("DELETE /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "DELETE /x abc");
-  auto before = std::chrono::steady_clock::now();
   client.send("POST /x HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.receive().body, "POST /x ");
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3)) << "cpp-httplib alone waits for five";
 }
 
 TEST_F(HttpServerTest, reads_away_a_body_that_nobody_wants) {
@@ -400,15 +400,13 @@ TEST_F(HttpServerTest, gives_up_on_those_who_send_slowly_or_nothing) {
 
 TEST_F(HttpServerTest, a_short_deadline_holds_while_another_client_may_rest_for_longer) {
   HttpServerLimits limits;
-  limits.head = milliseconds(200), limits.rest = std::chrono::seconds(30);
+  limits.head = milliseconds(200), limits.rest = std::chrono::hours(1);
   start(limits);
   RawClient resting(port), slow(port);
   EXPECT_EQ(resting.get("/x").status, 200);
   ASSERT_TRUE(rest(2));
-  auto before = std::chrono::steady_clock::now();
   slow.send("GET / HTT");
-  EXPECT_TRUE(slow.at_end());
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(15));
+  EXPECT_TRUE(slow.at_end()) << "long before the other";
 }
 
 TEST_F(HttpServerTest, holds_no_thread_for_those_who_send_slowly) {
@@ -433,13 +431,13 @@ TEST_F(HttpServerTest, holds_no_thread_for_those_who_send_slowly) {
 }
 
 TEST_F(HttpServerTest, does_not_wait_long_for_a_body_that_nobody_wants) {
-  start();
+  HttpServerLimits limits;  // whoever waits for the whole body waits for ever
+  limits.body = limits.body_grace = limits.rest = std::chrono::hours(1);
+  start(limits);
   RawClient client(port);
-  auto before = std::chrono::steady_clock::now();
   client.send("POST /ignore HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
   EXPECT_EQ(client.receive().status, 200);
   EXPECT_TRUE(client.at_end());
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
 }
 
 TEST_F(HttpServerTest, slow_bodies_take_no_place_of_others) {

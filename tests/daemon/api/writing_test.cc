@@ -8,6 +8,7 @@
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
 #include "tests/daemon/api/server_fixture.h"
+#include "tests/processor_time.h"
 
 namespace coracle::api {
 namespace {
@@ -318,12 +319,12 @@ TEST_F(Writing, warnings_are_told_once_escaped_and_cut) {
 TEST_F(Writing, many_warnings_and_a_long_manager_cost_no_more_than_they_are_long) {
   std::string fields;
   for (int i = 0; i < 100'000; i++) fields += ",\"unknown" + std::to_string(i) + "\":1";
-  auto began = std::chrono::steady_clock::now();
+  auto began = processor_time_of_process();
   EXPECT_EQ(client.ask("POST", kMaps, R"({"metadata":{"name":"m"})" + fields + "}").status, 201);
   RawAnswer refused = client.ask("POST", std::string(kMaps) + "?fieldManager=" + std::string(900'000, 'a') + "%01", "{}");
   EXPECT_EQ(refused.status, 422);
   EXPECT_NE(refused.body.find("(at position 900000)"), std::string::npos);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20)) << "unoptimized, and with sanitizers";
+  EXPECT_LT(processor_time_of_process() - began, std::chrono::seconds(20)) << "unoptimized, and with sanitizers";
 }
 
 TEST_F(Writing, patches_are_refused_in_kubernetes_words) {

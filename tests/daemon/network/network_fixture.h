@@ -28,7 +28,8 @@ namespace coracle::network {
 
 inline constexpr const char* kMachine = "192.0.2.1";
 inline constexpr const char* kOutside = "192.0.2.2";
-inline constexpr int kTimeoutMs = 3000;
+inline constexpr int kTimeoutMs = 60'000;  // for what has to happen
+inline constexpr int kSilenceMs = 3000;    // for what must not
 
 inline sockaddr_in at(const std::string& address, uint16_t port) {
   sockaddr_in out{};
@@ -43,9 +44,9 @@ inline std::string text(const sockaddr_in& address) {
   return ::inet_ntop(AF_INET, &address.sin_addr, out, sizeof out);
 }
 
-inline Fd socket_in(const Fd& netns, int type) {
+inline Fd socket_in(const Fd& netns, int type, int timeout_ms = kTimeoutMs) {
   Fd socket = MUST(sys::socket_in_netns(netns, AF_INET, type, 0));
-  timeval timeout{kTimeoutMs / 1000, kTimeoutMs % 1000 * 1000};
+  timeval timeout{timeout_ms / 1000, timeout_ms % 1000 * 1000};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);  // applies to connect too
   int yes = 1;
@@ -101,8 +102,8 @@ class Greeter {
 };
 
 // The greeter's answer, or "refused", "timeout", ….
-inline std::string greet_tcp(const Fd& netns, const std::string& address, uint16_t port) {
-  Fd socket = socket_in(netns, SOCK_STREAM);
+inline std::string greet_tcp(const Fd& netns, const std::string& address, uint16_t port, int timeout_ms = kTimeoutMs) {
+  Fd socket = socket_in(netns, SOCK_STREAM, timeout_ms);
   sockaddr_in where = at(address, port);
   if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) < 0) return failure();
   char buffer[128];

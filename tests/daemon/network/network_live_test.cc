@@ -286,7 +286,7 @@ TEST_F(NetworkFixture, host_ports_answer_on_loopback_to_this_machine_alone) {
   MUST(inside.remove_address(MUST(inside.index_of("lo")), "127.0.0.1/8"));
   MUST(inside.add_route(
       {.destination = "127.0.0.0/8", .gateway = network->gateway_address(), .link = MUST(inside.index_of("eth0"))}));
-  EXPECT_EQ(greet_tcp(a.netns, "127.0.0.1", 7000), "timeout");
+  EXPECT_EQ(greet_tcp(a.netns, "127.0.0.1", 7000, kSilenceMs), "timeout");
   EXPECT_EQ(greet_tcp(outside, "127.0.0.1", 8081), "refused") << "its own loopback";
 }
 
@@ -880,7 +880,7 @@ TEST_F(NetworkFixture, udp_that_began_while_the_table_was_flushed_is_translated_
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     MUST(Firewall::remove());
     std::string got = greet_udp(socket, "10.244.0.1", 30053);  // unhandled, or already the Service's
-    for (int i = 0; i < 50 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
+    for (int i = 0; i < 500 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
     ASSERT_EQ(got, "b " + a.address);
   }
 }

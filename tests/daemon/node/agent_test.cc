@@ -341,8 +341,9 @@ TEST_F(AgentTest, the_end_of_the_node_bounds_the_grace_of_its_pods_and_spares_cr
   EXPECT_TRUE(runtime_calls("signal_container " + critical).empty()) << "it is not its turn";
   int ticks = 0;
   {
-    std::jthread time([&](std::stop_token stop) {
-      for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(10))) clock_.advance(seconds(1));
+    std::jthread time([&, seen = runtime_calls("sandboxes").size()](std::stop_token stop) mutable {  // a second for each look
+      for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+        if (runtime_calls("sandboxes").size() > seen) clock_.advance(seconds(1)), ++seen;
     });
     EXPECT_EQ(agent_->wait_for_end([&] { ++ticks; }), std::vector<std::string>{"default/critical"}) << "nobody has looked at it";
   }

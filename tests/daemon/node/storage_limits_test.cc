@@ -254,7 +254,7 @@ TEST_F(WatchTest, a_disk_that_hangs_holds_only_its_own_volumes) {
                      .is_ours = [](const auto&) { return true; }});
   pool.emplace(ThreadName("pool"), 2, 1);
   watch.look();
-  EXPECT_EQ(directories.looked_at.get_future().wait_for(seconds(20)), std::future_status::ready);
+  EXPECT_EQ(directories.looked_at.get_future().wait_for(seconds(60)), std::future_status::ready);
   directories.hung.set_value();
   pool.reset();  // its tasks use the others
 }

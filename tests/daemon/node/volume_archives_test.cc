@@ -127,7 +127,7 @@ TEST_F(VolumeArchivesTest, pods_wait_meanwhile_and_the_data_are_not_deleted) {
   sys::Pipe pipe = MUST(sys::make_pipe());
   Result<json::value> imported = Error(Code::internal, "not yet");
   std::jthread importing([&] { imported = agent_->import_volume({"default", "data"}, false, pipe.read); });
-  for (int i = 0; i < 500 && !fs::exists(directory_ + "/volumes/.staged_default_data_uid-data"); ++i)
+  for (int i = 0; i < 6000 && !fs::exists(directory_ + "/volumes/.staged_default_data_uid-data"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   put_user("db");
   EXPECT_EQ(state("a", "db"), "Waiting ContainerCreating");

@@ -550,7 +550,7 @@ TEST_F(DirectoriesTest, a_root_that_hangs_does_not_hinder_the_others) {
     EXPECT_TRUE(directories.stage(path, Bytes(4096)));
     EXPECT_TRUE(directories.unstage(path));
   });
-  EXPECT_EQ(others.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   returns.set_value();
   waits.join();
   others.wait();
@@ -587,7 +587,7 @@ TEST_F(DirectoriesTest, who_comes_to_a_root_that_hangs_does_not_wait_for_it) {
     ASSERT_EQ(made->passed_over.size(), 1u);
     EXPECT_TRUE(made->passed_over[0].starts_with(sick + " does not answer")) << made->passed_over[0];
   });
-  EXPECT_EQ(others.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   returns.set_value();
   waits.join();
   others.wait();
@@ -606,7 +606,7 @@ TEST_F(DirectoriesTest, what_is_staged_waits_for_its_turn_however_long) {
   auto make = [&](const char* uid) { (void)directories.make({"shop", "data"}, uid, Bytes(4096)); };
   std::vector<std::future<void>> makes;
   for (const char* uid : {"2", "3"}) makes.push_back(std::async(std::launch::async, make, uid));
-  for (size_t i = 0; i < makes.size(); ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(20)));
+  for (size_t i = 0; i < makes.size(); ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(60)));
   EXPECT_EQ(directories.publish(path).error().code(), Code::unavailable) << "after its patience";
   auto put = std::async(std::launch::async, [&] { return directories.put_staged(path); });
   EXPECT_EQ(put.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
@@ -636,7 +636,7 @@ TEST_F(DirectoriesTest, a_disk_in_the_place_of_one_that_hangs_is_used) {
     DiskDirectories directories({root}, no_volumes, expected(), calls, std::chrono::nanoseconds(0));
     std::thread sets([&] { (void)directories.set_size(path, Bytes(4096)); });
     std::thread clears([&] { (void)clear(directories, [&](const auto&) { return hang(), true; }); });
-    for (int i = 0; i < 2; ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(20)));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(on_it.try_acquire_for(std::chrono::seconds(60)));
     hangs = false;
     EXPECT_EQ(directories.set_size(path, Bytes(4096)).error().code(), Code::unavailable);
     EXPECT_EQ(::umount2(root.c_str(), MNT_DETACH), 0);

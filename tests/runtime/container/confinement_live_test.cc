@@ -378,7 +378,7 @@ TEST_F(ConfinementLive, shares_a_process_namespace_when_asked) {
   ASSERT_OK(runtime().start_container("shared", fixture_->shell("one-0", "sleep 1000")));
   // A new process has no command line at first: its descriptors are closed earlier.
   const char* count =
-      "for i in $(seq 100); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; ps | grep -c 'sleep 100[0]'";
+      "for i in $(seq 600); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; ps | grep -c 'sleep 100[0]'";
   EXPECT_EQ(run(fixture_->shell("two-0", count), 0, "shared"), "1\n");
   EXPECT_NE(run(fixture_->shell("two-0", "cat /proc/1/comm; grep CapEff /proc/1/status"), 0, "shared")
                 .find("pause\nCapEff:\t0000000000000000"),

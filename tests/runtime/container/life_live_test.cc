@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "runtime/sys/mount.h"
+#include "tests/processor_time.h"
 #include "tests/runtime/container/live_runtime.h"
 #include "tests/runtime/expect.h"
 
@@ -666,14 +667,17 @@ TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
   EXPECT_LT(pss_kib, size_t(kPods) * 102);
   fixture_->runtime.reset();
   auto begin = std::chrono::steady_clock::now();
+  auto worked = processor_time_of_process();
   ASSERT_OK(fixture_->open());
+  worked = processor_time_of_process() - worked;
   auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
   std::printf("opened %d pods in %d ms\n", kPods, int(took.count()));
   auto all = runtime().sandboxes();
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->size(), size_t(kPods) + 1);
   for (auto& sandbox : *all) EXPECT_TRUE(sandbox.alive);
-  EXPECT_LT(took.count(), 2000);  // a loose limit for a busy machine; the benchmark has the real one
+  EXPECT_LT(worked, std::chrono::seconds(2)) << "the benchmark has the real limit";
+  EXPECT_LT(took.count(), 20'000) << "one does not wait for another, even on a busy machine";
   for (auto& sandbox : *all) ASSERT_OK(runtime().remove_sandbox(sandbox.id));
 }
 

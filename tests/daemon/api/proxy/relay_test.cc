@@ -434,7 +434,7 @@ TEST(Relay, closing_the_server_ends_what_waits) {
   while (both->proxy.front().counts().watches < 2) std::this_thread::yield();
   auto began = std::chrono::steady_clock::now();
   both->proxy.front().stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30)) << "a body may come for a minute";
 }
 
 TEST(Relay, tls_is_spoken_with_whoever_answers) {
