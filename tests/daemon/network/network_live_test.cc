@@ -427,7 +427,7 @@ TEST_F(NetworkFixture, a_table_that_is_flushed_while_rules_are_planned_comes_bac
 // Repeats `works` until it returns `want`; returns its last result.
 std::string until(const std::string& want, const std::function<std::string()>& works) {
   std::string got;
-  for (int i = 0; i < 500 && (got = works()) != want; ++i) ::poll(nullptr, 0, 20);
+  for (int i = 0; i < 3000 && (got = works()) != want; ++i) ::poll(nullptr, 0, 20);
   return got;
 }
 

@@ -62,7 +62,10 @@ TEST_F(ConfinementLive, shares_network_and_names_within_the_pod_but_not_processe
 
 TEST_F(ConfinementLive, may_see_the_processes_of_another_container) {
   ASSERT_OK(runtime().start_container("pod", fixture_->shell("main-0", "exec sleep 1000")));
-  ContainerSpec spec = fixture_->shell("look-0", "tr '\\0' ' ' < /proc/1/cmdline; echo; test $$ = 1 || echo not the first");
+  // A new process has no command line at first: its descriptors are closed earlier.
+  ContainerSpec spec = fixture_->shell("look-0",
+                                       "while [ -z \"$(tr '\\0' ' ' < /proc/1/cmdline)\" ]; do sleep 0.1; done; "
+                                       "tr '\\0' ' ' < /proc/1/cmdline; echo; test $$ = 1 || echo not the first");
   spec.target = "main-0";
   std::string out = run(spec);
   EXPECT_NE(out.find("sleep 1000"), std::string::npos) << out;

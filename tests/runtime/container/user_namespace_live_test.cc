@@ -228,7 +228,10 @@ TEST_F(UserNamespaceLive, execs_live_in_it_too) {
             " 0 1048576 65536\n0\n" + host_link("/proc/" + std::to_string(pid_of("long-0")) + "/ns/user") + "\n");
   EXPECT_EQ(exec("long-0", "echo out > /dev/stdout; echo err > /dev/stderr"), "out\nerr\n");
   EXPECT_NE(exec("long-0", "echo 1 > /proc/sys/kernel/panic", 1).find("Read-only"), std::string::npos);
-  EXPECT_NE(exec("long-0", "kill -9 1; cat /proc/1/cmdline | tr '\\0' ' '").find("sleep 1000"), std::string::npos);
+  // A new process has no command line at first: its descriptors are closed earlier.
+  const char* kill_first =
+      "while [ -z \"$(tr '\\0' ' ' < /proc/1/cmdline)\" ]; do sleep 0.1; done; kill -9 1; cat /proc/1/cmdline | tr '\\0' ' '";
+  EXPECT_NE(exec("long-0", kill_first).find("sleep 1000"), std::string::npos);
 }
 
 TEST_F(UserNamespaceLive, its_streams_and_terminals_are_its_own) {
@@ -256,6 +259,7 @@ TEST_F(UserNamespaceLive, a_shared_process_namespace_s_first_process_is_out_of_r
   ASSERT_OK(runtime().start_container("shared", fixture_->shell("long-0", "sleep 1000")));
   std::string said = run(with_all_capabilities(fixture_->shell(
                              "app-0",
+                             "for i in $(seq 600); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; "
                              "kill -9 1; kill -STOP 1; cat /proc/1/environ; readlink /proc/1/root /proc/1/exe; ls /proc/1/fd; "
                              "cat /proc/1/comm; ps | grep -c 'sleep 100[0]'")),
                          0, "shared");
