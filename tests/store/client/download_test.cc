@@ -8,6 +8,8 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/closed_port.h"
+
 namespace coracle {
 namespace {
 
@@ -70,14 +72,12 @@ TEST_F(DownloadTest, says_what_is_wrong) {
   EXPECT_EQ(get("/loop").error().code(), Code::unavailable);
   EXPECT_EQ(get("/manifest", 3).error().code(), Code::too_large);
   EXPECT_EQ(download("http://", 10).error().code(), Code::bad_request);
-  int port = port_;
-  server_.stop();
-  thread_.join();
-  auto refused = download("http://127.0.0.1:" + std::to_string(port) + "/manifest", 10, kAtOnce);
+  const ClosedPort nobody;
+  auto refused = download("http://127.0.0.1:" + nobody.text() + "/manifest", 10, kAtOnce);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::unavailable);
-  EXPECT_EQ(refused.error().text(), "The connection to the server 127.0.0.1:" + std::to_string(port) +
-                                        " was refused - did you specify the right host or port?");
+  EXPECT_EQ(refused.error().text(),
+            "The connection to the server 127.0.0.1:" + nobody.text() + " was refused - did you specify the right host or port?");
 }
 
 TEST_F(DownloadTest, tries_again_what_is_the_servers_fault) {
@@ -94,19 +94,19 @@ TEST_F(DownloadTest, tries_again_what_is_the_servers_fault) {
 }
 
 TEST_F(DownloadTest, names_nobodys_password) {
+  std::string server = "127.0.0.1:" + std::to_string(port_);
   auto said = [&](const std::string& path, size_t max = 1000) {
-    auto got = download("http://me:p%40ss@127.0.0.1:" + std::to_string(port_) + path, max, kAtOnce);
+    auto got = download("http://me:p%40ss@" + server + path, max, kAtOnce);
     return got ? "no error: " + *got : got.error().text();
   };
-  const std::string server = "127.0.0.1:" + std::to_string(port_);
   EXPECT_EQ(said("/none"), "unable to read URL \"" + url("/none") + "\", server reported 404 Not Found, status code=404");
   EXPECT_EQ(said("/manifest", 3), url("/manifest") + " is larger than 3 bytes");
   EXPECT_TRUE(seen_.has_header("Authorization")) << "the server is told";
   EXPECT_TRUE(said("/loop").starts_with("Unable to connect to the server: unable to read URL \"" + url("/loop") + "\": "))
       << said("/loop");
   EXPECT_EQ(download("http://me:p/ss@127.0.0.1", 10).error().text(), "the URL \"http://127.0.0.1\" is not valid");
-  server_.stop();
-  thread_.join();
+  const ClosedPort nobody;
+  server = "127.0.0.1:" + nobody.text();
   EXPECT_EQ(said("/manifest"),
             "The connection to the server " + server + " was refused - did you specify the right host or port?");
 }

@@ -92,6 +92,7 @@ struct FakeServer::State {
   int port = 0;
   std::atomic<int> next_status = 0, next_retry = 0;
   Guarded<std::vector<std::weak_ptr<EventStream>>> streams;
+  std::atomic<bool> ends = false;  // whoever begins to watch then is ended at once
   std::jthread thread;
 
   void answer(httplib::Response& response, const Error& error) {
@@ -169,6 +170,7 @@ void FakeServer::State::watch(const Target& target, const httplib::Request& requ
   if (!watch) return answer(response, watch.error());
   stream->watch = *std::move(watch);
   streams.with([&](auto& all) { all.push_back(stream); });
+  if (ends) stream->finish();
   response.set_chunked_content_provider("application/json", [stream](size_t, httplib::DataSink& sink) {
     std::string text = stream->take();
     if (text.empty()) return sink.done(), true;
@@ -205,6 +207,7 @@ FakeServer::FakeServer() : state_(std::make_unique<State>()) {
 }
 
 FakeServer::~FakeServer() {
+  state_->ends = true;
   end_watches_cleanly();
   state_->server.stop();
 }
