@@ -77,7 +77,10 @@ inline std::string tree_of(const std::string& path) {
 // A hostile process: exchanges two names repeatedly until it is destroyed.
 class Exchanger {
  public:
-  Exchanger(std::string one, std::string two) : one_(std::move(one)), two_(std::move(two)), thread_([this] { run(); }) {}
+  // Returns when they were exchanged once.
+  Exchanger(std::string one, std::string two) : one_(std::move(one)), two_(std::move(two)), thread_([this] { run(); }) {
+    for (int i = 0; i < 60'000 && count_ == 0; ++i) ::usleep(1000);
+  }
   ~Exchanger() {
     stop_ = true;
     thread_.join();

@@ -69,7 +69,7 @@ class ImageAttack : public testing::Test {
       out.refusal = started.error().text();
       return out;
     }
-    for (int i = 0; i < 10000 && out.code < 0; ++i) {
+    for (int i = 0; i < 60'000 && out.code < 0; ++i) {
       auto state = runtime_->sandbox("pod");
       for (auto& container : state->containers)
         if (container.exit) out.code = container.exit->exit_code;

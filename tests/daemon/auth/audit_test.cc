@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "daemon/auth/audit_log.h"
 #include "runtime/sys/file.h"
 #include "tests/daemon/auth/attributes.h"
+#include "tests/threads_asleep.h"
 
 namespace coracle::auth {
 namespace {
@@ -218,18 +220,21 @@ TEST(AuditLog, requests_share_writes_while_the_card_is_slow) {
   ASSERT_GE(::fcntl(reader.get(), F_SETPIPE_SZ, int(kPipeBytes)), 0);
   auto log = MUST(AuditLog::open({"", file, 10u << 20, 2}));
   const size_t before = write_calls();
-  std::atomic<size_t> started = 0, over = 0;
+  std::array<std::atomic<pid_t>, kThreads> started{};
+  std::atomic<size_t> over = 0;
   std::string text;
   {
     std::vector<std::jthread> threads;
     for (size_t t = 0; t < kThreads; t++)
       threads.emplace_back([&, t] {
-        started++;
+        started[t] = ::gettid();
         log->write("line of " + std::to_string(t) + " " + std::string(kPipeBytes, '.'));
         over++;
       });
     int waiting = 0;  // bytes in the pipe
-    while (started < kThreads || waiting < int(kPipeBytes)) ASSERT_EQ(::ioctl(reader.get(), FIONREAD, &waiting), 0);
+    auto all_started = [&] { return std::ranges::all_of(started, [](const auto& thread) { return thread != 0; }); };
+    while (!all_started() || waiting < int(kPipeBytes)) ASSERT_EQ(::ioctl(reader.get(), FIONREAD, &waiting), 0);
+    EXPECT_TRUE(come_to_rest({started.begin(), started.end()})) << "their lines are there";
     EXPECT_EQ(over, 0u) << "a request waits until its line is in the file";
     char bytes[kPipeBytes];
     while (std::ranges::count(text, '\n') < ptrdiff_t(kThreads)) {
