@@ -45,7 +45,7 @@ FAILED = 3          # our own exit code
 TRIES = 3           # ages and the order of Go's maps differ from run to run
 SHOWN_LINES = 30    # of one difference
 DIFFERENCES = 60    # shown in one part
-LIMIT_SECONDS = 60  # of one command
+LIMIT_SECONDS = 180  # of one command
 NO_END = -1000      # the status of one that took longer; -N is that of one that signal N ended
 
 AGE = r"(?:\d+y)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s|(?<=[ydhm]))"

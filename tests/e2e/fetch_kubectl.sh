@@ -23,7 +23,7 @@ for suite in bookworm trixie sid; do
       if [ -n "$deb" ]; then
         dpkg-deb -x "$deb" "$work/root"
         found=$(find "$work/root" -type f -name kubectl -perm -100 | head -n 1)
-        [ -z "$found" ] || cp "$found" "$binary"
+        [ -z "$found" ] || { cp "$found" "$binary.new" && mv "$binary.new" "$binary"; }  # all of it, or nothing
       fi
     fi
     [ -x "$binary" ] || { echo "fetch_kubectl: none for $suite:" >&2; tail -n 3 "$work/log" >&2; }

@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const timeout = 30 * time.Second
+const timeout = 2 * time.Minute // of a check; the machine may be a busy one
 
 var (
 	only  = regexp.MustCompile(os.Getenv("CLIENTS_ONLY"))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,7 @@ func checkLeases(ns string) {
 		candidate := func(ctx context.Context, name string) error {
 			elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 				Lock:          &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: ns, Name: "leader"}, Client: typed.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: name}},
-				LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 200 * time.Millisecond, ReleaseOnCancel: true, Name: name,
+				LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 200 * time.Millisecond, ReleaseOnCancel: true, Name: name,
 				Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { leads <- name }, OnStoppedLeading: func() {}},
 			})
 			if err == nil {
@@ -46,17 +47,20 @@ func checkLeases(ns string) {
 		if err := all(candidate(first, "one"), next("one"), candidate(ctx, "two")); err != nil {
 			return err
 		}
-		time.Sleep(time.Second)
+		var lease *coordinationv1.Lease
+		if err := until(ctx, "it is renewed", func() (bool, string) {
+			var err error
+			lease, err = typed.CoordinationV1().Leases(ns).Get(ctx, "leader", metav1.GetOptions{})
+			return err == nil && lease.Spec.RenewTime.After(lease.Spec.AcquireTime.Time), fmt.Sprint(lease, err)
+		}); err != nil {
+			return err
+		}
+		letGo() // a minute before the lease would end
+		if err := all(same("holder", *lease.Spec.HolderIdentity, "one"), same("transitions", *lease.Spec.LeaseTransitions, int32(0)), same("duration", *lease.Spec.LeaseDurationSeconds, int32(60)),
+			next("two")); err != nil {
+			return err
+		}
 		lease, err := typed.CoordinationV1().Leases(ns).Get(ctx, "leader", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		letGo()
-		if err := all(same("holder", *lease.Spec.HolderIdentity, "one"), same("transitions", *lease.Spec.LeaseTransitions, int32(0)), same("duration", *lease.Spec.LeaseDurationSeconds, int32(6)),
-			same("it was renewed", lease.Spec.RenewTime.After(lease.Spec.AcquireTime.Time), true), next("two")); err != nil {
-			return err
-		}
-		lease, err = typed.CoordinationV1().Leases(ns).Get(ctx, "leader", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

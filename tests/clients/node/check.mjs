@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 
 const only = new RegExp(process.env.CLIENTS_ONLY || '');
-const timeout = 30_000;
+const timeout = 120_000;  // of a check; the machine may be a busy one
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 export async function check(name, body) {

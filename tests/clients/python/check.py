@@ -12,7 +12,7 @@ import traceback
 from kubernetes.client.exceptions import ApiException
 
 ONLY = re.compile(os.environ.get("CLIENTS_ONLY", ""))
-PATIENCE = 30  # seconds
+PATIENCE = 120  # seconds; the machine may be a busy one
 
 
 def check(name):

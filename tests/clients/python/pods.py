@@ -18,7 +18,7 @@ def run(ns, image):
         core.create_namespaced_pod(ns, {"metadata": {"name": "worker"}, "spec": {"terminationGracePeriodSeconds": 0, "containers": [
             {"name": "main", "image": image, "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", "echo one; echo two; exec sleep 100000"]}]}})
         watcher = watch.Watch()
-        for event in watcher.stream(core.list_namespaced_pod, ns, field_selector="metadata.name=worker", timeout_seconds=25):
+        for event in watcher.stream(core.list_namespaced_pod, ns, field_selector="metadata.name=worker", timeout_seconds=100):
             if any(c.type == "Ready" and c.status == "True" for c in event["object"].status.conditions or []):
                 watcher.stop()
                 return
@@ -45,7 +45,7 @@ def run(ns, image):
     def _():
         same("text", execute("sh", "-c", "echo out; echo more"), "out\nmore\n")
         running = execute("sh", "-c", "echo out; echo err >&2; exit 7", _preload_content=False)
-        running.run_forever(timeout=20)
+        running.run_forever(timeout=100)
         same("outputs", (running.read_stdout(timeout=0), running.read_stderr(timeout=0)), ("out\n", "err\n"))
         same("exit code", running.returncode, 7)
 
@@ -54,8 +54,8 @@ def run(ns, image):
         running = execute("sh", "-c", 'while read line; do echo "got $line"; [ "$line" = end ] && exit 0; done', stdin=True, _preload_content=False)
         for word in ("a", "b", "end"):
             running.write_stdin(word + "\n")
-            same("answer", running.readline_stdout(timeout=10), "got " + word)
-        running.run_forever(timeout=10)
+            same("answer", running.readline_stdout(timeout=60), "got " + word)
+        running.run_forever(timeout=60)
         same("exit code", running.returncode, 0)
 
     @check("exec: a terminal")
@@ -65,14 +65,14 @@ def run(ns, image):
     @check("exec: the error channel carries a Status")
     def _():
         running = execute("true", _preload_content=False)
-        running.run_forever(timeout=20)
+        running.run_forever(timeout=100)
         same("status", yaml.safe_load(running.read_channel(ERROR_CHANNEL)), json.loads('{"metadata":{},"status":"Success"}'))
 
     @check("the pod is deleted, and a watch says so")
     def _():
         now = core.list_namespaced_pod(ns).metadata.resource_version
         core.delete_namespaced_pod("worker", ns, grace_period_seconds=0)
-        for event in watch.Watch().stream(core.list_namespaced_pod, ns, resource_version=now, timeout_seconds=20):
+        for event in watch.Watch().stream(core.list_namespaced_pod, ns, resource_version=now, timeout_seconds=100):
             if event["type"] == "DELETED":
                 return
         raise AssertionError("no deletion came")

@@ -175,7 +175,7 @@ def run(ns):
         election = leaderelection.LeaderElection(electionconfig.Config(
             ConfigMapLock("leader", ns, "one"), lease_duration=6, renew_deadline=4, retry_period=1, onstarted_leading=leads.set, onstopped_leading=None))
         threading.Thread(target=election.run, daemon=True).start()
-        assert leads.wait(15)
+        assert leads.wait(60)
         held = core.read_namespaced_config_map("leader", ns).metadata.annotations["control-plane.alpha.kubernetes.io/leader"]
         same("holder", json.loads(held)["holderIdentity"], "one")
 

@@ -52,7 +52,7 @@ def run(ns):
         core.patch_namespaced_config_map("seen", ns, {"data": {"a": "b"}})
         core.delete_namespaced_config_map("seen", ns)
         seen, watcher = [], watch.Watch()
-        for event in watcher.stream(core.list_namespaced_config_map, ns, resource_version=now, timeout_seconds=10):
+        for event in watcher.stream(core.list_namespaced_config_map, ns, resource_version=now, timeout_seconds=60):
             seen.append((event["type"], event["object"].metadata.name, event["raw_object"]["kind"]))
             if len(seen) == 3:
                 watcher.stop()
@@ -65,12 +65,12 @@ def run(ns):
         started = time.monotonic()
         seen = [event["object"].metadata.name for event in watch.Watch().stream(core.list_namespaced_config_map, ns, label_selector="colour=red", timeout_seconds=2)]
         same("seen", seen, ["red"])
-        assert 1.5 < time.monotonic() - started < 15, time.monotonic() - started
+        assert 1.5 < time.monotonic() - started < 60, time.monotonic() - started
 
     @check("bookmarks, and a list that is streamed")
     def _():
         seen, watcher = [], watch.Watch()
-        for event in watcher.stream(core.list_namespaced_config_map, ns, allow_watch_bookmarks=True, send_initial_events=True, resource_version_match="NotOlderThan", timeout_seconds=10):
+        for event in watcher.stream(core.list_namespaced_config_map, ns, allow_watch_bookmarks=True, send_initial_events=True, resource_version_match="NotOlderThan", timeout_seconds=60):
             raw = event["raw_object"]
             seen.append(event["type"])
             if event["type"] == "BOOKMARK":
@@ -99,7 +99,7 @@ def run(ns):
         else:
             raise AssertionError("nothing has expired")
         try:
-            for event in watch.Watch().stream(core.list_namespaced_config_map, ns, resource_version=old.metadata.resource_version, timeout_seconds=5):
+            for event in watch.Watch().stream(core.list_namespaced_config_map, ns, resource_version=old.metadata.resource_version, timeout_seconds=60):
                 raise AssertionError(event["type"])
             raise AssertionError("the watch ended in silence")
         except ApiException as error:
