@@ -132,7 +132,7 @@ certificate_of node > "$T/node.crt"
 expect_match "the node is a node" 'system:node:two' with node auth whoami
 expect_fail "that reads no secrets" 'can only read namespaced object|no relationship|No Object name' with node get secrets
 check "a bootstrap token ends" until_true 80 eval "! by abcdef.0123456789abcdef auth whoami"
-check "and is cleared away" until_true 10 eval "! k -n kube-system get secret bootstrap-token-abcdef"
+check "and is cleared away" until_true 10 is_absent -n kube-system secret bootstrap-token-abcdef
 request dave /O=dev/CN=dave kubernetes.io/kube-apiserver-client '[client auth]' | k create -f - >/dev/null
 expect_match "a request waits" 'kubernetes.io/kube-apiserver-client +kubernetes-admin +60m +Pending' k get csr dave
 expect_fail "for who may approve it" 'cannot .* resource "certificatesigningrequests/approval"|forbidden' k certificate approve dave --as jane

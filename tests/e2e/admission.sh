@@ -109,4 +109,4 @@ k patch pdb keep --type=merge -p '{"spec":{"minAvailable":1}}' >/dev/null
 check "a budget that allows it" until_true 10 allowed "2 1"
 expect_match "… lets it go" '^201$' evict
 check "… and counts the new one" until_true 30 allowed "2 1"
-check "the pod was replaced" until_true 20 eval '! k get pod "$victim"'
+check "the pod was replaced" until_true 20 is_absent pod "$victim"

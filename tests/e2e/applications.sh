@@ -160,7 +160,7 @@ ready_of() { k get pod "$1" -o "jsonpath={.status.containerStatuses[?(@.name==\"
 check "an answer with bare line feeds is one" until_true 20 eval '[ "$(ready_of bare web)" = true ]'
 soon expect_match "a failed probe names the address" 'dial tcp 10\.244\.[0-9.]*:9: connect: connection refused' event_of bare
 check "a host port on 127.0.0.1 answers there" until_true 20 eval '[ "$(in_ns curl -s --http0.9 --max-time 2 http://127.0.0.1:18081/)" = fine ]'
-check "… and nowhere else" eval '! in_ns curl -s --max-time 2 http://10.55.0.2:18081/'
+check "… and nowhere else" eval '! in_ns curl -s --max-time 20 http://10.55.0.2:18081/'
 check "a host port answers on every address, 127.0.0.1 too" until_true 20 eval '[ "$(in_ns curl -s --max-time 2 http://127.0.0.1:18082/)$(sleep 0.3; in_ns curl -s --max-time 2 http://10.55.0.2:18082/)" = openopen ]'
 
 # ---- logs ----
@@ -272,4 +272,4 @@ sleep 2  # for more of them
 expect "of twins one runs" 1 eval 'ls -d "$T"/log/default_edited-edge_* | wc -l'
 check "… and the other is told of, once" eval '[ "$(grep -c "edited-edge waits" "$T/coracled.log")" = 1 ]'
 rm -f "$T"/etc/manifests/*.yaml
-check "both go with their files" until_true 20 eval '! k get pod edited-edge'
+check "both go with their files" until_true 20 is_absent pod edited-edge

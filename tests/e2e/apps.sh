@@ -101,7 +101,7 @@ check "it runs" until_true 30 all_ready deployment/again 2
 old=$(pods app=again)
 merge "$apps/deployments/again" '{"spec":{"template":{"metadata":{"annotations":{"turn":"2"}}}}}' >/dev/null
 check "it runs anew" until_true 40 is deployment/again '.status.observedGeneration} {.status.updatedReplicas} {.status.readyReplicas' '2 2 2'
-check "with none of the old pods" eval 'for one in $old; do ! k get pod $one >/dev/null 2>&1 || exit 1; done'
+check "with none of the old pods" eval '[ -n "$old" ] && for one in $old; do is_absent pod $one || exit 1; done'
 soon expect_match "the event says that the old set went to nothing" 'Scaled down replica set again-[a-z0-9]+ from 2 to 0' k get events
 soon expect_match "before the new one came" 'Scaled up replica set again-[a-z0-9]+ from 0 to 2' k get events
 drop deployment again

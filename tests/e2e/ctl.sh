@@ -96,7 +96,7 @@ pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 expect "run --attach shows all and gives the exit code" $'one\ntwo\npod "once" deleted from default namespace\n3' \
   eval "c run once --image=$image --attach --rm --restart=Never --command -- sh -c 'echo one; echo two; exit 3'; echo \$?"
 expect "run -i passes its input" $'got hello\n0' eval "echo hello | c run reader --image=$image -i --rm -q --restart=Never --command -- sh -c 'read x; echo got \$x'; echo \$?"
-check "run --rm takes the pods away" until_true 15 eval "! c get pods --no-headers 2>/dev/null | grep -Eq '^(once|reader) '"
+check "run --rm takes the pods away" until_true 15 eval "pods=\$(c get pods --no-headers) && ! grep -Eq '^(once|reader) ' <<<\"\$pods\""
 in_terminal() { script -qec "nsenter --net=/run/netns/$ns $coraclectl --kubeconfig $T/etc/admin.kubeconfig $*" /dev/null </dev/null; }
 run_it() { in_terminal run "$1" --image=$image -it --restart=Never --command -- sh -c "'sleep 0.5; tty; seq 100 | tr -d \"\\\\n\"; echo'"; }
 count_all='/dev/pts/.*|^1234.*9899100'  # neither the attach nor the log may take bytes from the other

@@ -37,6 +37,9 @@ in_ns() { nsenter --net="/run/netns/$ns" -- "$@"; }
 k() { in_ns "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 c() { in_ns "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 
+# is_absent GET_ARGUMENT...: the server says that there is no such object; fails as long as it does not answer
+is_absent() { local said; ! said=$(c get "$@" 2>&1) && grep -q NotFound <<<"$said"; }
+
 # until_true SECONDS COMMAND...: runs it every 50 ms until it succeeds; fails after the timeout. The seconds apply to an idle
 # machine; since other tests may run at the same time, the limit is three times as long.
 until_true() {

@@ -198,7 +198,7 @@ check "a value of the wrong type in its file is told by file and field" until_tr
   'static\.yaml.*spec\.terminationGracePeriodSeconds: expected an integer' "$T/coracled.log"
 expect "… and its pod goes on" Running k get pod static-edge -o 'jsonpath={.status.phase}'
 rm "$T/etc/manifests/static.yaml"
-check "… and goes with its file" until_true 20 eval "! k get pod static-edge"
+check "… and goes with its file" until_true 20 is_absent pod static-edge
 
 pod "
 apiVersion: v1

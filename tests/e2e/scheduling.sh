@@ -11,7 +11,7 @@ phase() { k get pod "$1" -o 'jsonpath={.status.phase}'; }
 running() { [ "$(phase "$1")" = Running ]; }
 node_of() { k get pod "$1" -o 'jsonpath={.spec.nodeName}'; }
 on_edge() { [ "$(node_of "$1")" = edge ]; }
-gone() { ! k get pod "$1" >/dev/null 2>&1; }
+gone() { is_absent pod "$1"; }
 why() { k get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}'; }
 refused() { why "$1" | grep -q "$2"; }
 events_of() { k get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
@@ -126,7 +126,7 @@ expect_fail "a value does not change" "Forbidden|may not be changed|immutable" c
 c patch priorityclass p1 --type=merge -p '{"description":"patched"}' >/dev/null
 expect "a description does" patched k get priorityclass p1 -o 'jsonpath={.description}'
 k delete priorityclass p1 p2 >/dev/null
-check "they can be deleted" eval '! k get --raw $classes/p1'
+check "they can be deleted" is_absent priorityclass p1
 
 echo "# [sig-scheduling] LimitRange should create a LimitRange with defaults and ensure pod has those defaults applied. [Conformance]"
 k create namespace limited >/dev/null

@@ -13,7 +13,7 @@ is() { [ "$(get "$1" "$2" "$3" 2>/dev/null)" = "$4" ]; }                   # is 
 names() { k get "$1" -l "app=$2" -o 'jsonpath={.items[*].metadata.name}'; }
 count() { [ "$(names "$1" "$2" | wc -w)" = "$3" ]; }                       # count KIND APP NUMBER
 have() { [ "$(names "$1" "$2")" = "$3" ]; }                                # have KIND APP NAMES
-gone() { ! k get "$1" "$2" >/dev/null 2>&1; }
+gone() { is_absent "$1" "$2"; }
 images() { k get pods -l "app=$1" -o 'jsonpath={.items[*].spec.containers[0].image}'; }
 has_ready() { is statefulset "$1" .status.readyReplicas "$2"; }          # has_ready SET NUMBER
 events() { k get events -o 'jsonpath={range .items[*]}{.reason}{" "}{.message}{"\n"}{end}'; }

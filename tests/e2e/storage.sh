@@ -22,7 +22,7 @@ is() { [ "$(c get "${@:2}" 2>/dev/null)" = "$1" ]; }
 phase() { is "$3" "$1" "$2" -o 'jsonpath={.status.phase}'; }
 event() { c get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
 stays() { sleep 1; c get pvc "${1:-data}" >/dev/null; }  # stays CLAIM: waits, since there is no event for "nothing happens"
-gone() { ! c get "$@" >/dev/null 2>&1; }
+gone() { is_absent "$@"; }
 volumes=$T/state/volumes
 
 expect "a daemon without volumes has no thread for them" "" eval 'cat /proc/"$daemon_pid"/task/*/comm | grep -x storage'
@@ -170,7 +170,8 @@ rounds=5
 [ "${CORACLE_LONG:-0}" = 0 ] || rounds=200
 nap() { sleep "0.$(printf %03d $((RANDOM % 300)))"; }
 ends() {  # ends CLAIM: waits until it, its volume and its data are gone
-  gone pvc "$1" && ! c get pv -o 'jsonpath={range .items[*]}{.spec.claimRef.name}{"\n"}{end}' | grep -qx "$1" && ! ls -A "$volumes" | grep -q "_$1_"
+  local claims
+  gone pvc "$1" && claims=$(c get pv -o 'jsonpath={range .items[*]}{.spec.claimRef.name}{"\n"}{end}') && ! grep -qx "$1" <<<"$claims" && ! ls -A "$volumes" | grep -q "_$1_"
 }
 written() { [ "$(c exec "k$1" -- cat /data/file)" = "$1" ]; }
 wrong=

@@ -35,7 +35,7 @@ in_data='{name: data, mountPath: /data}'
 phase_is() { [ "$(c get "$1" "$2" -o 'jsonpath={.status.phase}' 2>/dev/null)" = "$3" ]; }
 place_of() { c get pv "$(c get pvc "$1" -o 'jsonpath={.spec.volumeName}')" -o 'jsonpath={.spec.local.path}'; }
 events_of() { c get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
-gone() { ! c get "$@" >/dev/null 2>&1; }
+gone() { is_absent "$@"; }
 volumes=$T/state/volumes
 left_of() { ls -A "$volumes" | grep -- "_$1_"; }
 deleted() { gone pvc "$1" && ! left_of "$1"; }
