@@ -90,8 +90,8 @@ ObjectPtr pod(const std::string& ns, const std::string& name, int revision, cons
 
 struct InformerTest : testing::Test {
   PlayedClient client;
-  Informer informer{client, kPod};
   Guarded<std::vector<std::string>> changes;
+  Informer informer{client, kPod};  // last: its handler uses the changes
 
   InformerTest() {
     informer.add_index("node", [](const Object& object) {
