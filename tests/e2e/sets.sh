@@ -283,14 +283,18 @@ check "what others wrote stays" has_condition daemonset verified
 remove daemonset verified
 
 echo "# [sig-apps] ControllerRevision [Serial] should manage the lifecycle of a ControllerRevision [Conformance]"
+of_queue() { k get --raw /metrics | sed -n "s/^workqueue_$1{name=\"daemonset\"} //p"; }  # of the sets' controller
+# handled_since ADDS: it has been called since, and is done
+handled_since() { [ "$(of_queue adds_total)" -gt "$1" ] && [ "$(of_queue depth) $(of_queue unfinished_work_seconds)" = "0 0" ]; }
 daemon history
 until_true 30 runs history 1
 first=$(names controllerrevisions history)
 expect "the first revision" 1 get controllerrevision "$first" .revision
 check "is the set's" is controllerrevision "$first" '.metadata.ownerReferences[0].kind' DaemonSet
+before=$(of_queue adds_total)
 k label controllerrevision "$first" patched=yes >/dev/null
 check "can be patched" is controllerrevision "$first" .metadata.labels.patched yes
-sleep 1  # the controller has handled that
+until_true 20 handled_since "$before"
 k get controllerrevision "$first" -o json | sed -e 's/"name": *"'"$first"'"/"name": "twin"/' -e 's/^\( *\)"revision": *1/\1"revision": 2/' -e '/"resourceVersion"/d' > "$T/twin.json"
 check "another is made" k create -f "$T/twin.json"
 check "there are two" count controllerrevisions history 2

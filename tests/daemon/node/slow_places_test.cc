@@ -361,15 +361,13 @@ TEST_F(SlowPlacesTest, an_answer_that_came_too_late_is_not_the_one_of_the_next_c
 }
 
 TEST_F(SlowPlacesTest, who_has_waited_for_a_thread_already_does_not_wait_again) {
-  SlowPlaces places({clock_, [](const std::string&) {}, seconds(30)});
+  SlowPlaces places({clock_, [](const std::string&) {}, std::chrono::hours(1)});  // who waits does so for ever
   const auto owner = [] { return std::string("/mnt/nas"); };
   auto gate = std::make_shared<Gate>();
   for (size_t i = 0; i < kSlowCallsOfOneMax + 1; ++i)
     EXPECT_FALSE(MUST(places.call({"u", std::to_string(i), owner, SlowPlaces::Until()}, false, work_behind(gate))).done);
-  const auto begin = std::chrono::steady_clock::now();
   auto again = MUST(places.call({"u", std::to_string(kSlowCallsOfOneMax), owner}, false, work_behind(gate)));
   EXPECT_FALSE(again.done || again.runs);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(15));
   gate->open_and_wait_for(int(kSlowCallsOfOneMax));
 }
 
