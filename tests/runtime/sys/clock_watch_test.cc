@@ -21,7 +21,8 @@ bool set_clock() {
 }
 
 TEST(ClockWatch, hears_each_time_that_the_clock_is_set) {
-  // This test of another build may run at the same time, and would be heard: one holds the lock of a directory that all have.
+  // Whoever else sets the clock would be heard: this test of another build, and tests/e2e/jobs.sh. Each has this directory's
+  // lock.
   Fd alone = MUST(open_directory("/tmp"));
   ASSERT_EQ(::flock(alone.get(), LOCK_EX), 0);
   ClockWatch watch = MUST(ClockWatch::open());
