@@ -32,6 +32,11 @@ void take_attribute(const oci::MountOption& option, uint64_t& set, uint64_t& cle
   clear = (clear & ~option.set) | option.clear;
 }
 
+Result<void> check_is_bind(const MountOptions& options, const oci::Mount& mount, const std::string& name) {
+  if (options.is_bind) return {};
+  return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for binds");
+}
+
 const std::string* env_value(const std::vector<std::string>& env, std::string_view name, std::string& buffer) {
   for (const std::string& item : env) {
     if (!item.starts_with(name) || item.size() <= name.size() || item[name.size()] != '=') continue;
@@ -72,13 +77,26 @@ Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
         out.copies_up = true;
         break;
       case oci::MountOptionKind::id_mapped:
-        if (!out.is_bind)
-          return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination + " is for binds");
+        TRY(check_is_bind(out, mount, name));
         out.is_idmapped = true;
         out.is_recursively_idmapped |= option->is_recursive;
         break;
+      case oci::MountOptionKind::copy_link:
+        TRY(check_is_bind(out, mount, name));
+        out.copies_link = true;
+        break;
+      case oci::MountOptionKind::link_source:
+        TRY(check_is_bind(out, mount, name));
+        out.takes_link = true;
+        break;
+      case oci::MountOptionKind::link_destination:
+        TRY(check_is_bind(out, mount, name));
+        out.covers_link = true;
+        break;
     }
   }
+  if (out.copies_link && (out.takes_link || out.covers_link))
+    return Error(Code::invalid, "mounts: " + mount.destination + ": copy-symlink is without src-nofollow and dest-nofollow");
   if (out.is_bind) out.data.clear();  // they are options of an already mounted file system
   return out;
 }
@@ -200,6 +218,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     draft.options = TRY(parse_mount_options(mount));
     translate_owner(draft.options, ids);
     if (draft.options.copies_up) draft.flags |= launch::kMountCopyUp;
+    if (draft.options.covers_link) draft.flags |= launch::kMountOnLink;
     const bool has_mappings = !mount.uid_mappings.empty() || !mount.gid_mappings.empty();
     if (has_mappings && !draft.options.is_bind)
       return Error(Code::unsupported, "mounts: uidMappings and gidMappings of " + mount.destination + " are for binds");
@@ -219,7 +238,9 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
       draft.kind = launch::MountKind::attach;
       if (draft.source.empty() && !draft.source_fd)
         return Error(Code::invalid, "mounts: " + mount.destination + " has no source");
-      if (auto inside = covered_source(spec, draft.source, out); inside && !draft.source_fd && !draft.options.is_idmapped) {
+      const bool is_from_host =
+          draft.source_fd || draft.options.is_idmapped || draft.options.copies_link || draft.options.takes_link;
+      if (auto inside = covered_source(spec, draft.source, out); inside && !is_from_host) {
         draft.kind = launch::MountKind::inner;
         draft.source = *inside;
         if (draft.options.is_recursive) draft.flags |= launch::kMountBeneath;

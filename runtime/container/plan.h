@@ -70,9 +70,10 @@ struct MountOptions {
   uint64_t propagation = 0;                         // MS_SHARED, ... possibly with MS_REC
   bool copies_up = false;                           // "tmpcopyup"
   bool is_idmapped = false, is_recursively_idmapped = false;
-  std::vector<sys::FsOption> data;  // options of the file system
+  bool copies_link = false, takes_link = false, covers_link = false;  // "copy-symlink", "src-nofollow", "dest-nofollow"
+  std::vector<sys::FsOption> data;                                    // options of the file system
 };
-// Errors: unsupported, with the option.
+// Errors: unsupported, with the option; invalid if two contradict each other.
 Result<MountOptions> parse_mount_options(const oci::Mount& mount);
 
 struct MountDraft {

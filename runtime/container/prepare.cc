@@ -92,7 +92,7 @@ Result<void> map_ids(const Fd& mount, const MountDraft& draft, const UserNamespa
 // A detached, configured copy of the host's mount at the source.
 Result<Fd> make_bind(const MountDraft& draft, const UserNamespace* user) {
   Fd opened;
-  if (!draft.source_fd) opened = TRY(sys::open(draft.source, O_PATH));
+  if (!draft.source_fd) opened = TRY(sys::open(draft.source, O_PATH | (draft.options.takes_link ? O_NOFOLLOW : 0)));
   const Fd& source = draft.source_fd ? *draft.source_fd : opened;
   auto cloned = sys::clone_mount(source, draft.options.is_recursive);
   // Older kernels cannot copy a detached mount; it is passed on instead.
@@ -112,6 +112,15 @@ Result<Fd> make_bind(const MountDraft& draft, const UserNamespace* user) {
   return mount;
 }
 
+// The target of a source that is a link. Nothing: it is none.
+Result<std::optional<std::string>> link_of(const MountDraft& draft) {
+  if (!draft.options.copies_link || draft.source_fd) return std::optional<std::string>();
+  Fd source = TRY(sys::open(draft.source, O_PATH | O_NOFOLLOW));
+  auto target = sys::read_link_at(source, "");
+  if (!target && target.error().code() == Code::not_found) return std::optional<std::string>();
+  return std::optional<std::string>(TRY(std::move(target)));
+}
+
 Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, const UserNamespace* user, Prepared& out) {
   launch::MountStep step{};
   step.kind = draft.kind;
@@ -119,6 +128,12 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
   step.destination = writer.text(draft.destination);
   step.fd = -1;
   if (draft.kind == launch::MountKind::own_directory) return step;
+  auto link = TRY(link_of(draft).wrap("mount " + draft.destination));
+  if (link) {
+    step.kind = launch::MountKind::link;
+    step.type = writer.text(*link);
+    return step;
+  }
   if (draft.kind == launch::MountKind::attach) {
     const std::string name = draft.source_fd && !draft.source.empty() ? " (" + draft.source + ")" : "";
     Fd mount = TRY(make_bind(draft, user).wrap("mount " + draft.destination + name));

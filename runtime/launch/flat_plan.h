@@ -31,6 +31,7 @@ enum class MountKind : uint32_t {
   own_directory,  // the root's own directory mounted on itself: it stays writable when the root becomes read-only
   inner,          // binds a path of the container's own tree as it is at that step; the source is a path in the container
   outer,          // binds a path of the tree that the child starts in, without what is mounted beneath it; only of coracle-oci
+  link,           // a symbolic link with the target `type`, if it is not there; only of coracle-oci
 };
 // The version of a coracle-pause. For a pod with an older one, the daemon omits the features that it lacks.
 constexpr int kLauncherVersion = 3;
@@ -46,6 +47,7 @@ enum MountFlags : uint32_t {
   kMountBeneath = 1 << 5,   // inner: includes the mounts beneath the source
   kMountHolds = 1 << 6,     // a new tmpfs; the next steps mount in it, with
   kMountInHeld = 1 << 7,    // outer: the destination is a directory at the top of that file system, which is still empty
+  kMountOnLink = 1 << 8,    // a symbolic link at the destination is covered itself
 };
 
 struct MountStep {
@@ -53,7 +55,7 @@ struct MountStep {
   uint32_t flags;
   uint32_t destination;  // string
   int32_t fd;            // attach: index into the request's descriptors
-  uint32_t type;         // file_system: string; inner, outer: the source
+  uint32_t type;         // file_system: string; inner, outer: the source; link: its target
   Range options;         // pairs of strings (uint32_t offsets): key, value (kNoString: a flag)
   uint32_t unused;
   uint64_t attributes;   // MOUNT_ATTR_* of a new mount

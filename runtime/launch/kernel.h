@@ -47,7 +47,7 @@ constexpr size_t kPathMax = 4096;
 constexpr int kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100, kAtRecursive = 0x8000;
 constexpr int kWnohang = 1;
 constexpr int kPollIn = 1, kPollOut = 4, kPollErr = 8, kPollHup = 16;
-constexpr long kProcSuperMagic = 0x9fa0, kDevptsSuperMagic = 0x1cd1;
+constexpr long kProcSuperMagic = 0x9fa0, kDevptsSuperMagic = 0x1cd1, kSysfsMagic = 0x62656572;
 
 struct MessageHeader {  // msghdr
   void* name;

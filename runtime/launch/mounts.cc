@@ -130,13 +130,19 @@ int make_file(int root, const char* path, uint64_t resolve) noexcept {
   }
 }
 
+uint64_t resolve_of(const MountStep& step) noexcept { return step.flags & kMountNoLinks ? kNoLinks : kInRoot; }
+
+int open_mount_point(int root, const char* path, const MountStep& step) noexcept {
+  return k_openat2(root, path, O_PATH | (step.flags & kMountOnLink ? O_NOFOLLOW : 0), 0, resolve_of(step));
+}
+
 // Opens the mount point and creates it if it is missing.
-int open_destination(int root, const char* path, bool on_file, uint64_t resolve) noexcept {
-  int fd = k_openat2(root, path, O_PATH, 0, resolve);
+int open_destination(int root, const char* path, bool on_file, const MountStep& step) noexcept {
+  int fd = open_mount_point(root, path, step);
   if (fd != -kEnoent) return fd;
-  if (!on_file) return make_missing(root, path, resolve);
-  int made = make_file(root, path, resolve);
-  return made < 0 ? made : k_openat2(root, path, O_PATH, 0, resolve);
+  if (!on_file) return make_missing(root, path, resolve_of(step));
+  int made = make_file(root, path, resolve_of(step));
+  return made < 0 ? made : open_mount_point(root, path, step);
 }
 
 int move_to(int tree, int destination) noexcept {
@@ -191,8 +197,6 @@ Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexc
   }
   return out;
 }
-
-uint64_t resolve_of(const MountStep& step) noexcept { return step.flags & kMountNoLinks ? kNoLinks : kInRoot; }
 
 // A tmpfs without a mode option gets the mode of the directory that it covers, as if it were given. Source: runc and crun, which
 // engines rely on.
@@ -332,7 +336,7 @@ int make_anew(const Child& child, int tree, int destination, int at) noexcept {
 }
 
 void keep_writable(const Child& child, const MountStep& step, int at) noexcept {
-  int place = must(child, Stage::mount, open_destination(child.root, child.text(step.destination), false, resolve_of(step)), at);
+  int place = must(child, Stage::mount, open_destination(child.root, child.text(step.destination), false, step), at);
   int tree = must(child, Stage::mount, k_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath), at);
   must(child, Stage::mount, move_to(tree, place), at);
   k_close(tree);
@@ -362,13 +366,37 @@ void mount_in_held(const Child& child, const MountStep& step, int at) noexcept {
   k_close(tree);
 }
 
+// The launch itself uses links there: /proc/self. Source: crun
+void check_is_no_kernel_s_link(const Child& child, int destination, int at) noexcept {
+  FileSystemInfo about;
+  must(child, Stage::mount, k_fstatfs(destination, &about), at);
+  if (about.type == kProcSuperMagic || about.type == kSysfsMagic || about.type == kDevptsSuperMagic)
+    fail(child, Stage::mount, kEperm, at);
+}
+
+void copy_link(const Child& child, const MountStep& step, int at) noexcept {
+  const char* target = child.text(step.type);
+  const Place place = place_of(child, child.text(step.destination), uint32_t(at));
+  Split parts;
+  if (!split(place.path, parts)) fail(child, Stage::mount, kE2big, at);
+  int parent = must(child, Stage::mount, make_directories(place.dir, parts.parent, resolve_of(step)), at);
+  int rc = k_symlinkat(target, parent, parts.name);
+  char there[kPathMax];
+  long n = rc == -kEexist ? k_readlinkat(parent, parts.name, there, sizeof there - 1) : -1;
+  there[n < 0 ? 0 : n] = 0;
+  if (n < 0 || !same(there, target)) must(child, Stage::mount, rc, at);
+  k_close(parent);
+}
+
 void mount_one(Child& child, MountStep& step, int at) noexcept {
   if (step.kind == MountKind::own_directory) return keep_writable(child, step, at);
+  if (step.kind == MountKind::link) return copy_link(child, step, at);
   if (step.flags & kMountInHeld) return mount_in_held(child, step, at);
   int tree = make_tree(child, step, at);
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));
   const bool on_file = is_file(child, step, tree, at);
-  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, on_file, resolve_of(step)), at);
+  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, on_file, step), at);
+  if (step.flags & kMountOnLink) check_is_no_kernel_s_link(child, destination, at);
   if (step.flags & kMountCopyUp) {
     act_as_host(child);  // the copied files may have any owner
     copy_up(child, step, tree, destination, at);
@@ -575,7 +603,7 @@ void restore_propagation(const Child& child) noexcept {
       is_covered |= beneath(path, child.text(mounts[later].destination)) != nullptr;
     if (!(mounts[i].propagation & kLostPropagation) || is_covered) continue;
     int root = must(child, Stage::mount, k_openat(kCwd, "/", O_PATH | O_DIRECTORY), int(i));
-    int mount = k_openat2(root, path, O_PATH, 0, resolve_of(mounts[i]));
+    int mount = open_mount_point(root, path, mounts[i]);
     k_close(root);
     if (mount == -kEnoent || mount == -kEnotdir) continue;  // a mask covers it, or a hook has taken it away
     must(child, Stage::mount, mount, int(i));

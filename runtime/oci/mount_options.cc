@@ -58,6 +58,9 @@ std::map<std::string, MountOption> make_mount_options() {
   out["tmpcopyup"] = {Kind::copy_up, 0, 0, false};
   out["idmap"] = {Kind::id_mapped, 0, 0, false};
   out["ridmap"] = {Kind::id_mapped, 0, 0, true};
+  out["copy-symlink"] = {Kind::copy_link, 0, 0, false};
+  out["src-nofollow"] = {Kind::link_source, 0, 0, false};
+  out["dest-nofollow"] = {Kind::link_destination, 0, 0, false};
   return out;
 }
 

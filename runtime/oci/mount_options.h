@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mount options that are not the file system's own: one table for the launch and for `features`, which lists them. All other
 // options are passed to the file system.
-// Source: runtime-spec config.md "Linux mount options"; mount(8), mount_setattr(2), fsconfig(2).
+// Source: runtime-spec config.md "Linux mount options"; mount(8), mount_setattr(2), fsconfig(2); those for links: crun.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ enum class MountOptionKind : uint8_t {
   super_flag,           // of the file system, by name
   copy_up,              // "tmpcopyup"
   id_mapped,            // "idmap", "ridmap"
+  copy_link,            // "copy-symlink": a source that is a link is made anew at the destination
+  link_source,          // "src-nofollow": such a link itself is bound
+  link_destination,     // "dest-nofollow": a destination that is a link is covered itself
 };
 
 struct MountOption {

@@ -207,6 +207,26 @@ for way in private shared; do
     "mount('/data', 'bind', '$work/volume', 'bind', '$way'); c['mounts'][-1].update({k: [{'containerID': 0, 'hostID': 2, 'size': 10}] for k in ('uidMappings', 'gidMappings')})"
 done
 see "data of a bind says nothing" "f" 'ls /data' "mount('/data', 'bind', '$work/volume', 'bind', 'mode=755')"
+ln -s point-to-nowhere "$work/link"
+ln -s "$work/resolv.conf" "$work/to-file"
+ln -s point-to-nowhere "$work/b/rootfs/link"
+copied="mount('/data/made/link', 'bind', '$work/link', 'rbind', 'copy-symlink')"
+see "a source that is a link is made anew" "point-to-nowhere" 'readlink /data/made/link' "$copied"
+see "it may be there already" "point-to-nowhere" 'readlink /data/made/link' "$copied"
+ln -sf elsewhere "$work/b/rootfs/data/made/link"
+see "but no other one" "coracle-oci: mounts: /data/made/link: mount: File exists" true "$copied"
+rm -r "$work/b/rootfs/data/made"
+see "what is no link is bound" "nameserver 10.0.0.1" 'cat /data/file' "mount('/data/file', 'bind', '$work/resolv.conf', 'bind', 'copy-symlink')"
+rm "$work/b/rootfs/data/file"
+for user in "" "user_namespace(); "; do
+  see "a destination that is a link is covered itself (${user%(*})" "nameserver 10.0.0.1" 'cat /link' \
+    "${user}mount('/link', 'bind', '$work/to-file', 'bind', 'dest-nofollow')"
+  see "with a link, too (${user%(*})" "$work/resolv.conf" 'readlink /link' \
+    "${user}mount('/link', 'bind', '$work/to-file', 'bind', 'dest-nofollow', 'src-nofollow')"
+done
+rm "$work/b/rootfs/link"
+see "but none of the kernel's" "coracle-oci: mounts: /proc/self: mount: Operation not permitted" true \
+  "mount('/proc/self', 'bind', '$work/link', 'bind', 'dest-nofollow', 'src-nofollow')"
 
 # ---- the process ----
 see "scheduler, priority and personality" "3 i686" 'echo $(cut -d" " -f41 /proc/self/stat) $(uname -m)' \

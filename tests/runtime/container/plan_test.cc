@@ -52,6 +52,10 @@ TEST(Plan, sorts_mount_options) {
   EXPECT_TRUE(parse_mount_options(mount("tmpfs", {"tmpcopyup"}))->copies_up);
   EXPECT_FALSE(parse_mount_options(mount("bind", {"tmpcopyup"})).ok());
   EXPECT_TRUE(parse_mount_options(mount("bind", {"ridmap"}))->is_recursively_idmapped);
+  EXPECT_TRUE(parse_mount_options(mount("bind", {"copy-symlink"}))->copies_link);
+  EXPECT_TRUE(parse_mount_options(mount("none", {"src-nofollow", "bind"}))->takes_link);
+  EXPECT_FALSE(parse_mount_options(mount("bind", {"copy-symlink", "dest-nofollow"})).ok());
+  EXPECT_FALSE(parse_mount_options(mount("tmpfs", {"dest-nofollow"})).ok());
 }
 
 TEST(Plan, mappings_of_a_mount_s_own_are_for_binds_and_need_no_option) {

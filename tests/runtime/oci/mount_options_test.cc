@@ -23,6 +23,7 @@ TEST(OciMountOptions, know_what_the_specification_asks_for) {
         "shared",      "silent",         "slave",      "strictatime",   "suid",   "symfollow",   "sync",        "tmpcopyup",
         "unbindable",  "idmap",          "ridmap"})
     EXPECT_TRUE(mount_option(name)) << name;
+  for (const char* name : {"copy-symlink", "dest-nofollow", "src-nofollow"}) EXPECT_TRUE(mount_option(name)) << name;  // crun's
   for (const char* name : {"size=5", "mode=755", "acl", "remount", "iversion", "rsync", "rbin", "r"})
     EXPECT_FALSE(mount_option(name)) << name;
   auto names = mount_option_names();
