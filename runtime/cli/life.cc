@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on an existing container: start, kill, delete, pause, resume, update.
+#include <regex.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/scope.h"
 #include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
 #include "runtime/cli/commands.h"
@@ -37,6 +39,28 @@ Error not_running(const Container& container) {
 Result<Container> find_to_change(const Options& options) {
   Containers containers = TRY(open_containers(options));
   return containers.find_to_change(options.id);
+}
+
+// The command for every container whose id matches the expression that is given as id. Source: crun
+Result<int> for_all_like(const Options& options, Result<int> (*command)(const Options&)) {
+  regex_t expression;
+  if (::regcomp(&expression, options.id.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+    return Error(Code::invalid, "--regex: " + coracle::quoted(options.id) + " is no regular expression");
+  Scope release([&] { ::regfree(&expression); });
+  Containers containers = TRY(open_containers(options));
+  auto ids = TRY(containers.list());
+  bool complete = true;
+  for (const std::string& id : ids) {
+    if (::regexec(&expression, id.c_str(), 0, nullptr, 0) != 0) continue;
+    Options one = options;
+    one.id = id;
+    one.regex = false;
+    auto done = command(one);
+    if (done) continue;
+    warn("container " + id + ": " + done.error().text());  // the others are done
+    complete = false;
+  }
+  return complete ? 0 : 1;
 }
 
 // Does nothing if there are none. Without a cgroup only the first process is known.
@@ -174,6 +198,7 @@ Result<int> start(const Options& options) {
 }
 
 Result<int> kill(const Options& options) {
+  if (options.regex) return for_all_like(options, kill);
   auto number = options.signal == "0" ? std::optional(0) : signal_number(options.signal);  // 0: is there somebody to signal?
   if (!number) return Error(Code::invalid, "unknown signal " + coracle::quoted(options.signal));
   Container container = TRY(find_to_change(options));
@@ -203,6 +228,7 @@ Result<int> kill(const Options& options) {
 }
 
 Result<int> remove(const Options& options) {
+  if (options.regex) return for_all_like(options, remove);
   Containers containers = TRY(open_containers(options));
   auto container = containers.find_to_change(options.id);
   if (!container && options.force && container.error().code() == Code::not_found) return 0;

@@ -144,10 +144,16 @@ class CommandLine {
     CLI::App* command = add("kill", "send a signal", cli::kill);
     command->add_option("signal", options_.signal, "name or number")->capture_default_str();
     command->add_flag("-a,--all", options_.all, "to every process of the container");
+    add_regex(command);
   }
 
   void add_delete() {
-    add("delete", "remove a container that has ended", remove)->add_flag("-f,--force", options_.force, "end it first");
+    CLI::App* command = add("delete", "remove a container that has ended", remove);
+    command->add_flag("-f,--force", options_.force, "end it first");
+    add_regex(command);
+  }
+  void add_regex(CLI::App* command) {
+    command->add_flag("-r,--regex", options_.regex, "every container whose id matches the extended regular expression");
   }
   void add_pause() { add("pause", "stop all processes of a container", cli::pause); }
   void add_resume() { add("resume", "let them go on", resume); }

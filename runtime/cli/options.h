@@ -21,7 +21,7 @@ struct Options {
   uint32_t preserve_fds = 0, listen_fds = 0;  // listen_fds: LISTEN_FDS, if LISTEN_PID is this process
 
   std::string signal = "SIGTERM";
-  bool all = false, force = false, quiet = false, rootless = false;
+  bool all = false, force = false, regex = false, quiet = false, rootless = false;
   std::string format = "table";
   std::string interval = "5s";
   bool stats = false;

@@ -738,4 +738,12 @@ coracle-oci: --root none does not exist
 none' "$(cd "$work" && "$oci" --root none state x 2>&1; "$oci" --root none list 2>&1; "$oci" --root none delete --force x; echo "$?"; [ -e none ] || echo none)"
 expect "it has no events" 'coracle-oci: container "x" is stopped, not running' "$(run events --stats x 2>&1)"
 run delete --force x
+config 'exec sleep 1000'
+for id in one-a one-b other; do run run -d --bundle "$work/b" "$id" < /dev/null > /dev/null; done
+expect "an expression stands for several" "0 0 other" \
+  "$(run kill --regex '^one-' KILL; echo "$? $(run delete --force --regex 'one-(a|b)$'; echo $?) $(run list -q)")"
+expect "what is refused is told" 'coracle-oci: container other: container "other" is running, not stopped; delete --force ends it
+1' "$(run delete --regex . 2>&1; echo $?)"
+expect "an expression can be read" 'coracle-oci: --regex: "(" is no regular expression' "$(run delete --regex '(' 2>&1)"
+run delete --force other
 exit $failed
