@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
@@ -37,6 +38,22 @@ std::string beneath(const std::string& directory, const std::string& path) {
   return path.starts_with("/") ? path : directory + "/" + path;
 }
 
+// A directory that the first mount binds over "/" is the root. With options that a root cannot have, the validation refuses it.
+// Source: crun
+void take_root(oci::Spec& spec) {
+  if (spec.mounts.empty() || oci::plain_path(spec.mounts[0].destination) != "/") return;
+  static const std::set<std::string> known = {"bind", "rbind", "private", "rprivate", "ro", "rw"};
+  const oci::Mount& first = spec.mounts[0];
+  auto has = [&](const char* option) { return std::count(first.options.begin(), first.options.end(), option) > 0; };
+  const bool is_plain =
+      first.uid_mappings.empty() && first.gid_mappings.empty() &&
+      std::all_of(first.options.begin(), first.options.end(), [](const std::string& each) { return known.count(each); });
+  if (first.source.empty() || !is_plain || !(first.type == "bind" || has("bind") || has("rbind"))) return;
+  spec.root.path = first.source;
+  spec.root.readonly |= has("ro");
+  spec.mounts.erase(spec.mounts.begin());
+}
+
 // `file`: replaces the bundle's config.json unless "".
 Result<oci::Spec> load_bundle(const std::string& directory, const std::string& file) {
   const std::string name = file.empty() ? "config.json" : file;
@@ -44,6 +61,7 @@ Result<oci::Spec> load_bundle(const std::string& directory, const std::string& f
   json::value config = TRY(parse_json(text, nullptr, arena_for(text)).wrap(name));
   oci::Spec spec = TRY(oci::parse_spec(config).wrap(name));
   drop_unknown_capabilities(spec.process);
+  take_root(spec);
   TRY(oci::validate_alone(spec).wrap(name));
   spec.root.path = beneath(directory, spec.root.path);
   for (oci::Mount& mount : spec.mounts)

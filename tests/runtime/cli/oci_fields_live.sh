@@ -227,6 +227,11 @@ done
 rm "$work/b/rootfs/link"
 see "but none of the kernel's" "coracle-oci: mounts: /proc/self: mount: Operation not permitted" true \
   "mount('/proc/self', 'bind', '$work/link', 'bind', 'dest-nofollow', 'src-nofollow')"
+mkdir "$work/other"
+cp -a "$work/b/rootfs/bin" "$work/other"
+over="c['mounts'].insert(0, {'destination': '/', 'type': 'bind', 'source': '$work/other', 'options': ['rbind', 'ro']}); c['root']['readonly'] = False"
+see "what the first mount binds over / is the root" "bin no /proc" 'echo $(ls -d bin data 2>/dev/null) $(touch /made 2>/dev/null || echo no) $(ls -d /proc)' "$over"
+see "with nothing that a root cannot have" 'coracle-oci: config.json: mounts: destination "/" is the root'"'s place" true "$over; c['mounts'][0]['options'].append('nosuid')"
 
 # ---- the process ----
 see "scheduler, priority and personality" "3 i686" 'echo $(cut -d" " -f41 /proc/self/stat) $(uname -m)' \
