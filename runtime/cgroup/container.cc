@@ -178,9 +178,9 @@ Result<std::vector<V1Hierarchy>> Container::hierarchies() const {
   return v1_hierarchies();
 }
 
-Result<std::vector<Fd>> Container::v1_tasks() const {
+Result<std::vector<Fd>> Container::v1_tasks(const SubCgroups& inside) const {
   auto all = TRY(hierarchies());
-  return V1Cgroup::open_tasks(all, record_.path);
+  return V1Cgroup::open_tasks(all, record_.path, inside);
 }
 
 Result<void> Container::make_directory(const Caller& caller, const Place& place, const std::vector<Setting>& limits,

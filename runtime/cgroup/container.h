@@ -79,7 +79,7 @@ class Container {
   bool has_v1() const { return has_v1_; }
   Result<std::vector<V1Hierarchy>> hierarchies() const;
   // What a process that is born in directory() joins these by: see V1Cgroup::open_tasks().
-  Result<std::vector<Fd>> v1_tasks() const;
+  Result<std::vector<Fd>> v1_tasks(const SubCgroups& inside = {}) const;
   // The limits that make() and update() could not enforce, one sentence each; for the log.
   const std::vector<std::string>& warnings() const { return warnings_; }
 

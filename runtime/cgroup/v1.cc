@@ -3,6 +3,7 @@
 #include "runtime/cgroup/v1.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
@@ -274,14 +275,24 @@ std::vector<std::string> V1Cgroup::held_of(const std::vector<std::string>& held)
   return out;
 }
 
-Result<std::vector<Fd>> V1Cgroup::open_tasks(const std::vector<V1Hierarchy>& hierarchies, const std::string& path) {
+Result<std::vector<Fd>> V1Cgroup::open_tasks(const std::vector<V1Hierarchy>& hierarchies, const std::string& path,
+                                             const SubCgroups& inside) {
   std::vector<Fd> out;
+  auto unknown = inside.of;
   for (const V1Hierarchy& hierarchy : hierarchies) {
-    auto tasks = sys::open(hierarchy.mount_point + path + "/tasks", O_WRONLY);
-    if (!tasks && tasks.error().code() == Code::not_found) continue;
-    if (!tasks) return tasks.take_error().wrap("cgroup " + hierarchy.mount_point + path);
+    const std::string own = hierarchy.mount_point + path;
+    std::optional<std::string> wanted;
+    for (const std::string& controller : hierarchy.controllers)
+      if (auto one = unknown.extract(controller)) wanted = one.mapped();
+    const std::string beneath = wanted.value_or(inside.everywhere);
+    auto tasks = sys::open(own + "/" + beneath + (beneath.empty() ? "tasks" : "/tasks"), O_WRONLY);
+    auto is_absent = [&] { return !tasks && tasks.error().code() == Code::not_found && !wanted; };
+    if (is_absent() && !beneath.empty()) tasks = sys::open(own + "/tasks", O_WRONLY);
+    if (is_absent()) continue;
+    if (!tasks) return tasks.take_error().wrap("cgroup " + own + "/" + beneath);
     out.push_back(std::move(*tasks));
   }
+  if (!unknown.empty()) return Error(Code::invalid, "unknown controller " + quoted(unknown.begin()->first));
   return out;
 }
 

@@ -27,6 +27,12 @@ std::vector<V1Hierarchy> v1_hierarchies_in(std::string_view mountinfo);
 // Those that are mounted where we are.
 Result<std::vector<V1Hierarchy>> v1_hierarchies();
 
+// Cgroups inside a container's, for another process of it.
+struct SubCgroups {
+  std::string everywhere;                 // "": the container's own
+  std::map<std::string, std::string> of;  // of controllers of v1, by the names that v1 has for them
+};
+
 struct V1Setting {
   std::string controller;  // v1 name
   std::string file, value, field;
@@ -59,7 +65,10 @@ class V1Cgroup {
 
   // The file `tasks` of each that is there. A process of one thread joins by writing 0 there, and for that the kernel makes
   // nobody wait. For the number of a process it lets pass what all processors are about first, which takes milliseconds.
-  static Result<std::vector<Fd>> open_tasks(const std::vector<V1Hierarchy>& hierarchies, const std::string& path);
+  // Errors: not_found if a cgroup of `inside.of` does not exist; invalid if no hierarchy has its controller. Where
+  // `inside.everywhere` does not exist it is the container's own: it may have been made in others only.
+  static Result<std::vector<Fd>> open_tasks(const std::vector<V1Hierarchy>& hierarchies, const std::string& path,
+                                            const SubCgroups& inside = {});
   Result<void> put_in(int pid) const;
   // Errors: unsupported if a file does not exist; the kernel's for an invalid value; each names the field.
   Result<void> write(const std::vector<V1Setting>& settings) const;

@@ -38,6 +38,27 @@ Result<void> check_cgroup(const std::string& inside) {
   return {};
 }
 
+// "path", or "controller,controller:path" for each hierarchy of cgroup v1. Source: runc
+Result<cgroup::SubCgroups> sub_cgroups(const std::vector<std::string>& given) {
+  cgroup::SubCgroups out;
+  for (const std::string& each : given) {
+    auto wrong = [&](const char* why) { return Error(Code::invalid, "--cgroup " + coracle::quoted(each) + ": " + why); };
+    const size_t colon = each.find(':');
+    const std::string path = colon == each.npos ? each : each.substr(colon + 1);
+    TRY(check_cgroup(path));
+    if (colon == each.npos && given.size() > 1) return wrong("its controller is missing");
+    if (colon == each.npos) {
+      out.everywhere = path;
+      continue;
+    }
+    for (std::string_view controller : split(std::string_view(each).substr(0, colon), ',')) {
+      if (controller.empty()) return wrong("a controller has no name");
+      if (!out.of.emplace(controller, path).second) return wrong("a second one for the same controller");
+    }
+  }
+  return out;
+}
+
 Result<oci::Process> process_of(const Options& options, const Container& container) {
   if (!options.process.empty()) {
     std::string text = TRY(sys::read_file(options.process, kProcessBytesMax).wrap("--process"));
@@ -136,11 +157,11 @@ Result<int> exec(const Options& options) {
   input.user = user ? &*user : nullptr;
   TRY(tell_missing_capabilities(spec.process, input.own, user.has_value()));
   input.target = &target;
-  TRY(check_cgroup(options.cgroup));
+  const cgroup::SubCgroups inside = TRY(sub_cgroups(options.cgroups));
   Fd directory;
   const bool has_cgroup = alive.cgroup.exists() || !alive.cgroup.record().path.empty();
-  if (has_cgroup) directory = TRY(alive.cgroup.directory_for(options.cgroup, container.saved().pid));
-  auto v1_tasks = TRY(alive.cgroup.v1_tasks());
+  if (has_cgroup) directory = TRY(alive.cgroup.directory_for(inside.everywhere, container.saved().pid));
+  auto v1_tasks = TRY(alive.cgroup.v1_tasks(inside));
   input.v1_tasks = &v1_tasks;
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));
   if (spec.process.exec_cpu_affinity && !spec.process.exec_cpu_affinity->initial.empty()) {

@@ -207,7 +207,11 @@ class CommandLine {
     command->add_option("--process-label", options_.process_label, "SELinux label");
     command->add_flag("--no-new-privs", options_.no_new_privileges, "gain none by executing");
     command->add_option("--preserve-fds", options_.preserve_fds, "so many descriptors from 3 on are the process's");
-    command->add_option("--cgroup", options_.cgroup, "a cgroup inside the container's");
+    command
+        ->add_option("--cgroup", options_.cgroups,
+                     "[CONTROLLER[,…]:]PATH, a cgroup inside the container's; more than once for cgroup v1")
+        ->allow_extra_args(false)
+        ->take_all();
     command->add_flag("--ignore-paused", options_.ignore_paused, "also in a paused container");
     command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");
     take_rest(command);

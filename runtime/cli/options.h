@@ -27,8 +27,8 @@ struct Options {
   bool stats = false;
 
   // exec
-  std::string process, cwd, user, apparmor, process_label, cgroup;
-  std::vector<std::string> env, capabilities, command;
+  std::string process, cwd, user, apparmor, process_label;
+  std::vector<std::string> env, capabilities, cgroups, command;
   std::vector<uint32_t> additional_gids;
   bool terminal = false, no_new_privileges = false, ignore_paused = false;
 

@@ -2,7 +2,13 @@
 // The cgroup v1 hierarchies of a machine, and the limits written to them.
 #include "runtime/cgroup/v1.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "runtime/sys/file.h"
 
 namespace coracle::cgroup {
 namespace {
@@ -88,6 +94,32 @@ TEST(V1, what_no_kernel_has_any_more_stays_to_be_refused) {
   ASSERT_EQ(limits.rest.block_io.weight_devices.size(), 1u);
   EXPECT_FALSE(limits.rest.block_io.weight_devices[0].weight);
   EXPECT_EQ(limits.rest.block_io.weight_devices[0].leaf_weight, 300);
+}
+
+TEST(V1, opens_the_tasks_of_cgroups_inside) {
+  char name[] = "/tmp/coracle-v1-XXXXXX";
+  const std::string top = ::mkdtemp(name);
+  for (const char* each : {"/cpu,cpuacct/a", "/cpu,cpuacct/a/in", "/memory/a", "/memory/a/in/deep"}) {
+    ASSERT_TRUE(sys::make_directories(top + each, 0755));
+    ASSERT_TRUE(sys::open(top + each + "/tasks", O_WRONLY | O_CREAT, 0644));
+  }
+  const std::vector<V1Hierarchy> all = {
+      {top + "/cpu,cpuacct", {"cpu", "cpuacct"}}, {top + "/memory", {"memory"}}, {top + "/pids", {"pids"}}};
+  auto opened = [&](const SubCgroups& inside) {
+    auto tasks = V1Cgroup::open_tasks(all, "/a", inside);
+    if (!tasks) return tasks.error().text();
+    std::string out;
+    for (const Fd& each : *tasks)
+      out += std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(each.get())).string().substr(top.size()) + " ";
+    return out;
+  };
+  EXPECT_EQ(opened({}), "/cpu,cpuacct/a/tasks /memory/a/tasks ");
+  EXPECT_EQ(opened({"in", {}}), "/cpu,cpuacct/a/in/tasks /memory/a/tasks ");
+  EXPECT_EQ(opened({"none", {}}), "/cpu,cpuacct/a/tasks /memory/a/tasks ");
+  EXPECT_EQ(opened({"", {{"cpuacct", "in"}, {"memory", "in/deep"}}}), "/cpu,cpuacct/a/in/tasks /memory/a/in/deep/tasks ");
+  EXPECT_TRUE(opened({"", {{"memory", "none"}}}).starts_with("cgroup " + top + "/memory/a/none: "));
+  EXPECT_EQ(opened({"", {{"memory", "in/deep"}, {"devices", "in"}}}), "unknown controller \"devices\"");
+  ASSERT_TRUE(sys::remove_tree(top));
 }
 
 }  // namespace

@@ -153,6 +153,13 @@ if grep -q " - cgroup .*memory" /proc/self/mountinfo; then
       'cd /sys/fs/cgroup; echo $(cat memory/memory.limit_in_bytes pids/pids.max) $(ls -d memory/*/ 2> /dev/null || echo no) $(grep -c " /sys/fs/cgroup/unified .* cgroup2 " /proc/self/mountinfo) $(mkdir evil 2>&1 | sed "s/.*: //") $([ -e devices ] || echo no-devices)' \
       "c['linux'].setdefault('resources', {}).update({'memory': {'limit': 64 << 20}, 'pids': {'limit': 33}}); $ways"
   done
+  config 'exec sleep 1000'
+  run run -d --bundle "$work/b" x < /dev/null > /dev/null
+  group=$(sed -n 's/^[0-9]*:[^:]*memory[^:]*://p' "/proc/$(run ps -f json x | tr -dc '0-9,' | cut -d , -f 1)/cgroup")
+  mkdir "$(awk '/ - cgroup .*memory/ {print $5; exit}' /proc/self/mountinfo)$group/in"
+  expect "exec stands in a cgroup of one hierarchy" "/in /" \
+    "$(echo $(run exec --cgroup memory:in x sed -n 's/^[0-9]*:[^:]*\(memory\|pids\)[^:]*:/\1 /p' /proc/self/cgroup 2>&1 | sort | cut -d' ' -f2))"
+  run delete --force x
 else
   echo "ok - where cgroup v1 holds the controllers, their limits are seen inside # SKIP it does not"
   writable='for m in c["mounts"]: m["options"] = [o for o in m.get("options", []) if o != "ro" or m["type"] != "cgroup"]'
@@ -669,6 +676,8 @@ expect "another user's by being ambient" "CapEff 0000000000200000 CapAmb 0000000
   "$(run exec -u 7 -c CAP_SYS_ADMIN x grep -E 'Cap(Eff|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
 expect "exec tells its failures from those of the program" "1 255 255 255" \
   "$(echo $(run exec x sh -c 'exit 1' 2> /dev/null; echo $?; run exec x no-such-program 2> /dev/null; echo $?; run exec --pid-file /no/such/file x true 2> /dev/null; echo $?; run exec none true 2> /dev/null; echo $?))"
+expect "its controller is one of cgroup v1" 'coracle-oci: unknown controller "none"' "$(run exec --cgroup none:in x true 2>&1)"
+expect "and so is each, if there are several" 'coracle-oci: --cgroup "in": its controller is missing' "$(run exec --cgroup pids:in --cgroup in x true 2>&1)"
 expect "a cgroup for exec is inside the container's" 'coracle-oci: --cgroup: bad sub cgroup path "in/../..": `..` components are not allowed' "$(run exec --cgroup in/../.. x true 2>&1)"
 expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"
 run exec -u 7x x id 2> "$work/said"
