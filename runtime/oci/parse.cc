@@ -77,7 +77,10 @@ Process read_process(const Field& in) {
   if (Field priority = in.object("ioPriority"); priority.is_there()) {
     out.io_priority.emplace();
     priority.need("class").read(out.io_priority->io_class);
-    priority.need("priority").read(out.io_priority->priority);
+    // The class without levels goes without one, as with other runtimes; the specification's schema asks for none.
+    const bool has_levels = out.io_priority->io_class != "IOPRIO_CLASS_IDLE";
+    Field level = has_levels ? priority.need("priority") : priority.at("priority");
+    level.read(out.io_priority->priority);
   }
   if (Field affinity = in.object("execCPUAffinity"); affinity.is_there()) {
     out.exec_cpu_affinity.emplace();
