@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline for single kinds: selectors of jobs, timestamps of volumes, and the fields that a subresource may change.
+// The pipeline for single kinds: the least of each, selectors of jobs, timestamps of volumes, and the fields that a subresource
+// may change.
 #include <gtest/gtest.h>
 
 #include "daemon/registry/scale.h"
@@ -55,6 +56,55 @@ TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_l
       get_array(made->json(), "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution").front();
   EXPECT_EQ(to_text(*find(far, "podAffinityTerm.labelSelector")),
             R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]})");
+}
+
+// Fields that the API's description calls required, and Kubernetes' validation does not ask for.
+TEST_F(KindsTest, the_least_that_kubernetes_takes_is_enough) {
+  const std::string pods =
+      R"("selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+  struct Row {
+    const char *version, *kind;
+    std::string rest;
+  };
+  for (
+      const Row& row : std::vector<Row>{
+          {"v1", "ConfigMap", ""},
+          {"v1", "Event", R"("involvedObject":{"namespace":"default"},"message":"m")"},
+          {"v1", "LimitRange", R"("spec":{"limits":[{"type":"Pod"}]})"},
+          {"v1", "PersistentVolumeClaim",
+           R"("spec":{"accessModes":["ReadWriteOnce"],"resources":{"limits":{"storage":"1M"},"requests":{"storage":"2M"}}})"},
+          {"v1", "ServiceAccount", R"("secrets":[{"name":"s"}])"},
+          {"apps/v1", "StatefulSet", "\"spec\":{" + pods + "}"},
+          {"apps/v1", "ControllerRevision", R"("data":{"Name":null},"revision":0)"},
+          {"autoscaling/v1", "HorizontalPodAutoscaler",
+           R"("spec":{"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Any","name":"d"}})"},
+          {"coordination.k8s.io/v1", "Lease", ""},
+          {"discovery.k8s.io/v1", "EndpointSlice", R"("addressType":"IPv4","endpoints":[],"ports":[])"},
+          {"flowcontrol.apiserver.k8s.io/v1", "FlowSchema", R"("spec":{"priorityLevelConfiguration":{"name":"absent"}})"},
+          {"networking.k8s.io/v1", "Ingress", R"("spec":{"defaultBackend":{"service":{"name":"s","port":{"number":5000}}}})"},
+          {"networking.k8s.io/v1", "NetworkPolicy", R"("spec":{"podSelector":{}})"},
+          {"policy/v1", "PodDisruptionBudget", R"("spec":{"selector":{"matchLabels":{"a":"b"}}})"},
+          {"rbac.authorization.k8s.io/v1", "RoleBinding",
+           R"("roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"absent"},"subjects":[{"kind":"Group","name":"g"}])"},
+          {"resource.k8s.io/v1", "DeviceClass", ""},
+          {"scheduling.k8s.io/v1", "PriorityClass", ""},
+          {"storage.k8s.io/v1", "CSIStorageCapacity", R"("storageClassName":"absent")"},
+      }) {
+    const Kind& which = kind(row.version, row.kind);
+    Key key{which.namespaced ? "default" : "", "least"};
+    std::string text = R"({"metadata":{"name":"least")" + std::string(which.namespaced ? R"(,"namespace":"default")" : "") + "}" +
+                       (row.rest.empty() ? "" : "," + row.rest) + "}";
+    Writer trying;
+    trying.dry_run = true;
+    auto imagined = fixture.try_make(which, text, trying);
+    EXPECT_TRUE(imagined) << row.kind << ": " << imagined.error().text();
+    EXPECT_FALSE(fixture.registry().get(which, key)) << row.kind;
+    auto made = fixture.try_make(which, text);
+    ASSERT_TRUE(made) << row.kind << ": " << made.error().text();
+    auto again = fixture.try_update(which, (*made)->json());
+    ASSERT_TRUE(again) << row.kind << ": " << again.error().text();
+    EXPECT_EQ((*again)->revision(), (*made)->revision()) << row.kind << ": nothing has changed";
+  }
 }
 
 TEST_F(KindsTest, a_label_may_not_be_named_twice) {
