@@ -7,15 +7,15 @@ namespace coracle::schema {
 namespace {
 
 json::value service(const CellInput& in) {
-  const json::value* service = find(in.object, "spec.service");
-  if (!service || !service->is_object()) return json::value("Local");
-  return json::value(std::string(get_string(*service, "namespace")) + "/" + std::string(get_string(*service, "name")));
+  view::ServiceReference service = view::APIService(in.object).spec().service();
+  if (!service) return json::value("Local");
+  return json::value(std::string(service.namespace_()) + "/" + std::string(service.name()));
 }
 
 json::value available(const CellInput& in) {
-  const json::value* condition = find_condition(in.object, "Available");
+  view::Condition condition(find_condition(in.object, "Available"));
   if (!condition) return json::value("Unknown");
-  std::string_view status = get_string(*condition, "status"), reason = get_string(*condition, "reason");
+  std::string_view status = condition.status(), reason = condition.reason();
   if (status == "True" || reason.empty()) return json::value(status);
   return json::value(std::string(status) + " (" + std::string(reason) + ")");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells of resource claims.
 #include "store/kinds/device/device_kinds.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -8,12 +9,12 @@ namespace {
 json::value claim_state(const CellInput& in) {
   std::string text;
   auto add = [&](std::string_view state) { text += (text.empty() ? "" : ",") + std::string(state); };
-  bool deleted = !get_string(in.object, "metadata.deletionTimestamp").empty();
+  view::ResourceResourceClaim claim(in.object);
+  bool deleted = !claim.metadata().deletion_timestamp().empty();
   if (deleted) add("deleted");
-  const json::value* allocation = find(in.object, "status.allocation");
-  if (allocation && allocation->is_object()) {
+  if (claim.status().allocation()) {
     add("allocated");
-    if (!get_array(in.object, "status.reservedFor").empty()) add("reserved");
+    if (!claim.status().reserved_for().empty()) add("reserved");
   } else if (!deleted) {
     add("pending");
   }

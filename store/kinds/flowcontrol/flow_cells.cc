@@ -7,15 +7,15 @@ namespace coracle::schema {
 namespace {
 
 json::value missing_level(const CellInput& in) {
-  const json::value* dangling = find_condition(in.object, "Dangling");
-  return json::value(dangling ? get_string(*dangling, "status") : "?");
+  view::Condition dangling(find_condition(in.object, "Dangling"));
+  return json::value(dangling ? dangling.status() : "?");
 }
 
 // A number, or the column's text for an absent field.
 json::value shares(const CellInput& in) {
-  const json::value* limited = find(in.object, "spec.limited");
-  if (!limited || !limited->is_object()) return json::value("<none>");
-  return json::value(get_int(*limited, "nominalConcurrencyShares"));
+  view::LimitedPriorityLevelConfiguration limited = view::PriorityLevelConfiguration(in.object).spec().limited();
+  if (!limited) return json::value("<none>");
+  return json::value(limited.nominal_concurrency_shares());
 }
 
 constexpr NamedCellRule kFlowCells[] = {{"flow.missing_level", missing_level}, {"level.shares", shares}};

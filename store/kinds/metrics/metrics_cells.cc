@@ -2,20 +2,21 @@
 // Cells of metrics: the amount of the node, or of the pod's containers together.
 #include "store/kinds/metrics/metrics_kinds.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-void add(Quantity& sum, const json::value& measured, std::string_view resource) {
-  const json::value* amount = find_keys(measured, {"usage", resource});
+void add(Quantity& sum, const json::object& usage, std::string_view resource) {
+  const json::value* amount = usage.if_contains(resource);
   auto used = amount ? Quantity::from_json(*amount) : Quantity();
   if (used) sum += *used;
 }
 
 json::value used(const CellInput& in) {
   Quantity sum;
-  add(sum, in.object, in.arguments[0]);
-  for (const json::value& container : get_array(in.object, "containers")) add(sum, container, in.arguments[0]);
+  add(sum, view::NodeMetrics(in.object).usage(), in.arguments[0]);
+  for (view::ContainerMetrics container : view::PodMetrics(in.object).containers()) add(sum, container.usage(), in.arguments[0]);
   return json::value(sum.text());
 }
 

@@ -3,6 +3,7 @@
 #include "store/kinds/pod/pod_kinds.h"
 #include "store/object/quantity.h"
 #include "store/schema/default.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -12,11 +13,11 @@ struct QosSummary {
   bool guaranteed = true;  // all have limits for both and equal requests
 };
 
-// `container`: a container, or a pod with resources of its own.
-void add_to_qos(const json::value& container, QosSummary& qos) {
+// `resources`: those of a container, or a pod's own.
+void add_to_qos(view::ResourceRequirements resources, QosSummary& qos) {
   for (std::string_view resource : {"cpu", "memory"}) {
-    const json::value* request = find_keys(container, {"resources", "requests", resource});
-    const json::value* limit = find_keys(container, {"resources", "limits", resource});
+    const json::value* request = resources.requests().if_contains(resource);
+    const json::value* limit = resources.limits().if_contains(resource);
     auto asked = request ? Quantity::from_json(*request) : Quantity();
     auto allowed = limit ? Quantity::from_json(*limit) : Quantity();
     bool asks = asked && !asked->is_zero(), limited = allowed && !allowed->is_zero();
@@ -29,11 +30,13 @@ void add_to_qos(const json::value& container, QosSummary& qos) {
 
 std::string_view qos_class(const json::value& pod) {
   QosSummary qos;
-  bool of_pod = !get_object(pod, "spec.resources.requests").empty() || !get_object(pod, "spec.resources.limits").empty();
-  if (of_pod) add_to_qos(*find(pod, "spec"), qos);
-  for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
+  view::PodSpec spec = view::Pod(pod).spec();
+  view::ResourceRequirements own = spec.resources();
+  bool of_pod = !own.requests().empty() || !own.limits().empty();
+  if (of_pod) add_to_qos(own, qos);
+  for (const auto& list : {spec.init_containers(), spec.containers()}) {
     if (of_pod) break;  // pod-level resources override those of containers
-    for (const json::value& container : get_array(pod, list)) add_to_qos(container, qos);
+    for (view::Container container : list) add_to_qos(container.resources(), qos);
   }
   if (!qos.anything) return "BestEffort";
   return qos.guaranteed ? "Guaranteed" : "Burstable";

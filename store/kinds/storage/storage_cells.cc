@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/kinds/meta/metadata.h"
 #include "store/kinds/storage/storage_kinds.h"
 #include "store/schema/views.h"
 
@@ -19,14 +20,13 @@ std::string modes_of(view::Range<std::string_view> modes) {
 }
 
 json::value phase(const CellInput& in) {
-  bool ending = !get_string(in.object, "metadata.deletionTimestamp").empty();
-  return json::value(ending ? "Terminating" : get_string(in.object, "status.phase"));
+  bool ending = !metadata_of(in.object).deletion_timestamp().empty();
+  return json::value(ending ? "Terminating" : view::PersistentVolume(in.object).status().phase());  // or of a claim
 }
 
 json::value storage_class(const CellInput& in) {
-  const json::object& annotations = get_object(in.object, "metadata.annotations");
-  const json::value* old = annotations.if_contains("volume.beta.kubernetes.io/storage-class");
-  return old && old->is_string() ? *old : json::value(get_string(in.object, "spec.storageClassName"));
+  const json::value* old = metadata_of(in.object).annotations().if_contains("volume.beta.kubernetes.io/storage-class");
+  return old && old->is_string() ? *old : json::value(view::PersistentVolumeClaim(in.object).spec().storage_class_name());
 }
 
 json::value volume_capacity(const CellInput& in) {

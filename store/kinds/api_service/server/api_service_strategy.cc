@@ -2,14 +2,14 @@
 // APIServices: the initial status. Source: kube-aggregator, pkg/registry/apiservice/strategy.go.
 #include "runtime/base/clock.h"
 #include "store/kinds/strategy.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
 
 // A version that this server serves itself is available at once.
 Result<void> mark_local(json::value& object, const Allocation& allocation) {
-  const json::value* service = find(object, "spec.service");
-  if (service && service->is_object()) return {};
+  if (view::APIService(object).spec().service()) return {};
   json::object condition{{"type", "Available"},
                          {"status", "True"},
                          {"lastTransitionTime", format_time(allocation.now)},

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "store/kinds/strategy.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -17,8 +18,8 @@ void set_if_absent(json::value& labels, std::string_view key, std::string_view v
 }
 
 Result<void> own_its_pods(json::value& job, const Allocation&) {
-  if (get_bool(job, "spec.manualSelector")) return {};
-  std::string uid(get_string(job, "metadata.uid")), name(get_string(job, "metadata.name"));
+  if (view::Job(job).spec().manual_selector()) return {};
+  std::string uid(view::Job(job).metadata().uid()), name(view::Job(job).metadata().name());
   json::value& labels = make(job, "spec.template.metadata.labels");
   for (std::string_view key : {std::string_view("job-name"), kName}) set_if_absent(labels, key, name);
   for (std::string_view key : {std::string_view("controller-uid"), kUid}) set_if_absent(labels, key, uid);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "store/kinds/strategy.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -13,7 +14,7 @@ constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
 void label_with_name(json::value& object) {
   json::value& labels = make(object, "metadata.labels");
   if (!labels.is_object()) labels.emplace_object();
-  labels.get_object()[kNameLabel] = get_string(object, "metadata.name");
+  labels.get_object()[kNameLabel] = view::Namespace(object).metadata().name();
 }
 
 void prepare_namespace_create(json::value& object) {
@@ -27,8 +28,8 @@ void prepare_namespace_create(json::value& object) {
 
 void prepare_namespace_update(json::value& object, const json::value& old) {
   label_with_name(object);
-  if (const json::value* finalizers = find(old, "spec.finalizers"))
-    make(object, "spec.finalizers") = *finalizers;  // only /finalize removes them
+  if (view::NamespaceSpec spec = view::Namespace(old).spec(); spec.has_finalizers())
+    make(object, "spec.finalizers") = spec.finalizers().raw();  // only /finalize removes them
 }
 
 }  // namespace

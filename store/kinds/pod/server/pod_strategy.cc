@@ -23,7 +23,7 @@ void merge_label_keys(json::value& pod, json::value& term) {
   if (!selector || !selector->is_object()) return;
   for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")}) {
     for (const json::value& key : get_array(term, field)) {
-      const json::value* value = key.is_string() ? get_object(pod, "metadata.labels").if_contains(key.get_string()) : nullptr;
+      const json::value* value = key.is_string() ? view::Pod(pod).metadata().labels().if_contains(key.get_string()) : nullptr;
       if (!value) continue;
       json::value& expressions = make(*selector, "matchExpressions");
       if (!expressions.is_array()) expressions.emplace_array();
@@ -33,9 +33,9 @@ void merge_label_keys(json::value& pod, json::value& term) {
 }
 
 void merge_label_keys(json::value& pod) {
-  if (!get_array(pod, "spec.topologySpreadConstraints").empty())
+  if (!view::Pod(pod).spec().topology_spread_constraints().empty())
     for (json::value& constraint : make(pod, "spec.topologySpreadConstraints").get_array()) merge_label_keys(pod, constraint);
-  if (!find(pod, "spec.affinity")) return;
+  if (!view::Pod(pod).spec().has_affinity()) return;
   for (const char* kind : {"podAffinity", "podAntiAffinity"})
     for (const char* when : {"required", "preferred"}) {
       std::string path = "spec.affinity." + std::string(kind) + "." + when + "DuringSchedulingIgnoredDuringExecution";
@@ -49,7 +49,7 @@ void merge_label_keys(json::value& pod) {
 
 // Sets the field for each container whose profile only an annotation names.
 void name_app_armor_profiles(json::value& pod) {
-  if (get_object(pod, "metadata.annotations").empty()) return;
+  if (view::Pod(pod).metadata().annotations().empty()) return;
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
     if (get_array(pod, list).empty()) continue;
     for (json::value& container : make(pod, list).get_array()) {
@@ -63,7 +63,7 @@ Result<void> allocate_create(json::value& pod, const Allocation&) {
   merge_label_keys(pod);
   name_app_armor_profiles(pod);
   make(pod, "status.qosClass") = schema::qos_class(pod);
-  if (!get_array(pod, "spec.schedulingGates").empty())
+  if (!view::Pod(pod).spec().scheduling_gates().empty())
     make(pod, "status.conditions") = json::array{{{"type", "PodScheduled"},
                                                   {"status", "False"},
                                                   {"reason", "SchedulingGated"},
@@ -73,8 +73,8 @@ Result<void> allocate_create(json::value& pod, const Allocation&) {
 
 // The class was computed when the pod was created, and a status that leaves it out means that one.
 void keep_qos_class(json::value& object, const json::value& old, WallTime) {
-  std::string_view given = get_string(old, "status.qosClass");
-  if (get_string(object, "status.qosClass").empty() && !given.empty()) make(object, "status.qosClass") = given;
+  std::string_view given = view::Pod(old).status().qos_class();
+  if (view::Pod(object).status().qos_class().empty() && !given.empty()) make(object, "status.qosClass") = given;
 }
 
 }  // namespace

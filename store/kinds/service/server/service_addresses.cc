@@ -2,6 +2,8 @@
 // See service_addresses.h.
 #include "store/kinds/service/server/service_addresses.h"
 
+#include "store/schema/views.h"
+
 namespace coracle::kinds {
 
 class ServiceAddresses::Reservation : public Hold {
@@ -18,7 +20,7 @@ class ServiceAddresses::Reservation : public Hold {
 };
 
 Result<std::unique_ptr<Hold>> ServiceAddresses::reserve(const json::value& service, bool is_kept, const Choose& choose) {
-  std::string uid(get_string(service, "metadata.uid"));
+  std::string uid(view::Service(service).metadata().uid());
   std::lock_guard lock(mutex_);
   {
     const ServiceIndex::AllocatedByOthers others = TRY(index_.allocated_by_others(uid));

@@ -4,6 +4,7 @@
 
 #include "store/kinds/service/server/address_range.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -31,11 +32,12 @@ size_t count_of(const Counts& counts, const Value& value) {
 
 ServiceIndex::Allocated ServiceIndex::Allocated::of(const json::value& service) {
   Allocated out;
-  for (const json::value& text : get_array(service, "spec.clusterIPs"))
-    if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) out.addresses.insert(*address);
-  for (const json::value& port : get_array(service, "spec.ports"))
-    if (int64_t number = get_int(port, "nodePort")) out.ports.insert(number);
-  if (int64_t number = get_int(service, "spec.healthCheckNodePort")) out.ports.insert(number);
+  view::ServiceSpec spec = view::Service(service).spec();
+  for (std::string_view text : spec.cluster_ips())
+    if (auto address = parse_address(text)) out.addresses.insert(*address);
+  for (view::ServicePort port : spec.ports())
+    if (int64_t number = port.node_port()) out.ports.insert(number);
+  if (int64_t number = spec.health_check_node_port()) out.ports.insert(number);
   return out;
 }
 

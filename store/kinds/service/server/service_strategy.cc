@@ -16,6 +16,7 @@
 #include "store/kinds/strategy.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -48,7 +49,7 @@ using Kept = ServiceIndex::Allocated;
 Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept,
                           const Ranges& ranges) {
   AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
-  std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
+  std::string name(view::Service(service).metadata().name()), wanted(view::Service(service).spec().cluster_ip());
   uint32_t address;
   if (wanted.empty()) {
     auto found = free_address(range, others);
@@ -110,29 +111,30 @@ Result<std::set<int64_t>> give_ports(json::value& service, const ServiceIndex::A
   std::set<int64_t> numbers;
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return numbers;
-  std::string name(get_string(service, "metadata.name"));
+  std::string name(view::Service(service).metadata().name());
   auto is_taken = [&](int64_t number) { return !kept.ports.contains(number) && others.has_port(number); };
   NodePorts dynamic(ranges);
   json::array& all = ports.get_array();
   std::set<int64_t> named;
   std::map<int64_t, int64_t> by_port;  // 53 by TCP and by UDP have one node port
-  for (const json::value& each : all)
-    if (int64_t number = get_int(each, "nodePort")) named.insert(number), by_port.emplace(get_int(each, "port"), number);
+  for (view::ServicePort each : view::Service(service).spec().ports())
+    if (int64_t number = each.node_port()) named.insert(number), by_port.emplace(each.port(), number);
   std::set<std::pair<int64_t, std::string>> given;  // with the protocol
   for (size_t i = 0; i < all.size(); i++) {
     if (!all[i].is_object()) continue;
-    std::string protocol(get_string(all[i], "protocol")), field = "spec.ports[" + std::to_string(i) + "].nodePort";
-    int64_t wanted = get_int(all[i], "nodePort");
+    const int64_t port = view::ServicePort(all[i]).port();
+    std::string protocol(view::ServicePort(all[i]).protocol()), field = "spec.ports[" + std::to_string(i) + "].nodePort";
+    int64_t wanted = view::ServicePort(all[i]).node_port();
     if (wanted == 0) {
       if (!allocates) continue;
-      auto twin = by_port.find(get_int(all[i], "port"));
+      auto twin = by_port.find(port);
       if (twin != by_port.end() && !given.contains({twin->second, protocol}) && !is_taken(twin->second)) {
         wanted = twin->second;
       } else {
         auto found = dynamic.next_free(others, [&](int64_t number) { return named.contains(number); });
         if (!found) return internal_error("failed to allocate a nodePort: range is full");
         wanted = *found;
-        by_port.emplace(get_int(all[i], "port"), wanted);
+        by_port.emplace(port, wanted);
       }
     } else if (!kept.ports.contains(wanted) && (wanted < ranges.node_port_min || wanted > ranges.node_port_max)) {
       return invalid(kService, name,
@@ -151,13 +153,14 @@ Result<std::set<int64_t>> give_ports(json::value& service, const ServiceIndex::A
 
 // A load balancer with externalTrafficPolicy Local has a health check node port.
 bool has_health_port(const json::value& service) {
-  return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
+  view::ServiceSpec spec = view::Service(service).spec();
+  return spec.type() == "LoadBalancer" && spec.external_traffic_policy() == "Local";
 }
 
 // `given`: the node ports of the same Service.
 Result<void> give_health_port(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept,
                               const std::set<int64_t>& given, const Ranges& ranges) {
-  int64_t port = get_int(service, "spec.healthCheckNodePort");
+  int64_t port = view::Service(service).spec().health_check_node_port();
   bool is_kept = kept.ports.contains(port), outside = port < ranges.node_port_min || port > ranges.node_port_max;
   std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
   if (port != 0 && outside && !is_kept)
@@ -196,12 +199,9 @@ Result<void> settle_families(json::value& service) {
   bool two = addresses.size() > 1 || families.size() > 1;
   if (policy.empty()) policy = any_family || two ? "RequireDualStack" : "SingleStack";
   std::vector<Cause> causes;
-  for (const char* field : {"clusterIPs", "ipFamilies"}) {
-    const json::array& given = get_array(service, "spec." + std::string(field));
-    if (given.size() > 2)
-      return invalid(kService, get_string(service, "metadata.name"),
-                     {invalid_value("spec." + std::string(field), to_text(given), "may only hold up to 2 values")});
-  }
+  for (auto [field, given] : {std::pair("spec.clusterIPs", &addresses), std::pair("spec.ipFamilies", &std::as_const(families))})
+    if (given->size() > 2)
+      return invalid(kService, name, {invalid_value(field, to_text(*given), "may only hold up to 2 values")});
   auto refuse_two = [&](size_t count, const char* what) {
     if (policy != "SingleStack" || count < 2) return;
     causes.push_back(invalid_value(
@@ -227,7 +227,7 @@ Result<void> settle_families(json::value& service) {
     if (addresses[i].is_string() && is_family_six(addresses[i].get_string()))
       causes.push_back(invalid_value("spec.clusterIPs[" + std::to_string(i) + "]", to_text(addresses),
                                      "IPv6 is not configured on this cluster"));
-  if (!causes.empty()) return invalid(kService, get_string(service, "metadata.name"), std::move(causes));
+  if (!causes.empty()) return invalid(kService, name, std::move(causes));
   if (families.empty()) families.emplace_back("IPv4");
   make(service, "spec.ipFamilies") = std::move(families);
   make(service, "spec.ipFamilyPolicy") = policy;
@@ -263,21 +263,20 @@ Result<void> allocate_at_create(json::value& service, const Allocation& allocati
 
 void prepare_service_create(json::value& service) {
   service.get_object()["status"] = json::object{{"loadBalancer", json::object()}};
-  if (get_string(service, "spec.clusterIP").empty() && !get_array(service, "spec.clusterIPs").empty()) {
-    const json::value& first = get_array(service, "spec.clusterIPs")[0];
-    if (first.is_string()) make(service, "spec.clusterIP") = json::value(first.get_string());
-  }
+  view::ServiceSpec spec = view::Service(service).spec();
+  if (!spec.cluster_ip().empty() || spec.cluster_ips().empty()) return;
+  if (json::value first = spec.cluster_ips().raw()[0]; first.is_string()) make(service, "spec.clusterIP") = std::move(first);
 }
 
 // After a change to a type without node ports, removes the allocated ones. Ports that the client adds now are left for validation
 // to reject.
 void drop_node_ports(json::value& service, const json::value& old) {
   std::set<int64_t> given;
-  for (const json::value& port : get_array(old, "spec.ports")) given.insert(get_int(port, "nodePort"));
+  for (view::ServicePort port : view::Service(old).spec().ports()) given.insert(port.node_port());
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return;
   for (json::value& port : ports.get_array())
-    if (port.is_object() && given.contains(get_int(port, "nodePort"))) port.get_object().erase("nodePort");
+    if (port.is_object() && given.contains(view::ServicePort(port).node_port())) port.get_object().erase("nodePort");
 }
 
 // Removes fields of the old type that the client has sent back unchanged.
@@ -320,11 +319,12 @@ void keep_node_ports(json::value& service, const json::value& old) {
 
 // Keeps allocated values that the client omits, if the type still has them.
 void prepare_service_update(json::value& service, const json::value& old) {
-  std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
+  view::ServiceSpec before = view::Service(old).spec();
+  std::string type(view::Service(service).spec().type()), old_type(before.type());
   bool keeps_address = has_address(type) && has_address(old_type);
   if (!has_address(type) && has_address(old_type))
     drop_unchanged(service, old, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
-  if (keeps_address && get_string(service, "spec.clusterIP").empty()) {
+  if (keeps_address && view::Service(service).spec().cluster_ip().empty()) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
   }
@@ -334,8 +334,8 @@ void prepare_service_update(json::value& service, const json::value& old) {
     drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
   if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy"});
   if (has_health_port(old) && !has_health_port(service)) drop_unchanged(service, old, {"healthCheckNodePort"});
-  if (has_health_port(old) && has_health_port(service) && get_int(service, "spec.healthCheckNodePort") == 0) {
-    make(service, "spec.healthCheckNodePort") = get_int(old, "spec.healthCheckNodePort");
+  if (has_health_port(old) && has_health_port(service) && view::Service(service).spec().health_check_node_port() == 0) {
+    make(service, "spec.healthCheckNodePort") = before.health_check_node_port();
   }
   if (!has_ports(type)) return drop_node_ports(service, old);
   if (allocates_ports(service) && allocates_ports(old)) keep_node_ports(service, old);

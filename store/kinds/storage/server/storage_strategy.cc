@@ -2,6 +2,7 @@
 // PersistentVolumes record when their phase changed; claims have their data source in the old and in the new field. Source:
 // Kubernetes "Persistent Volumes", "Phase transition timestamp", "Data source references".
 #include "store/kinds/strategy.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -14,10 +15,10 @@ Result<void> begin_volume(json::value& volume, const Allocation& allocation) {
 
 // Sets the transition time if the client changes the phase without setting it.
 void note_phase(json::value& volume, const json::value& old, WallTime now) {
-  constexpr std::string_view kTime = "status.lastPhaseTransitionTime";
-  bool changed = get_string(volume, "status.phase") != get_string(old, "status.phase");
-  bool told = !get_string(volume, kTime).empty() && get_string(volume, kTime) != get_string(old, kTime);
-  if (changed && !told) make(volume, kTime) = format_time(now);
+  view::PersistentVolumeStatus status = view::PersistentVolume(volume).status(), before = view::PersistentVolume(old).status();
+  std::string_view given = status.last_phase_transition_time();
+  bool changed = status.phase() != before.phase(), told = !given.empty() && given != before.last_phase_transition_time();
+  if (changed && !told) make(volume, "status.lastPhaseTransitionTime") = format_time(now);
 }
 
 json::object without_namespace(const json::value& reference) {
@@ -28,21 +29,21 @@ json::object without_namespace(const json::value& reference) {
   return out;
 }
 
-bool is_known_source(const json::value& source) {
-  std::string_view group = get_string(source, "apiGroup"), kind = get_string(source, "kind");
+bool is_known_source(view::TypedLocalObjectReference source) {
+  std::string_view group = source.api_group(), kind = source.kind();
   return (group.empty() && kind == "PersistentVolumeClaim") || (group == "snapshot.storage.k8s.io" && kind == "VolumeSnapshot");
 }
 
 // dataSource may refer to claims and snapshots; other references are dropped. dataSourceRef is kept as given.
 void fill_sources(json::value& claim) {
-  const json::value *given = find(claim, "spec.dataSource"), *kept = find(claim, "spec.dataSourceRef");
-  if (given && !kept && !is_known_source(*given)) make(claim, "spec").get_object().erase("dataSource");
-  const json::value *source = find(claim, "spec.dataSource"), *reference = find(claim, "spec.dataSourceRef");
-  if (source && !reference) {
-    json::object copy = without_namespace(*source);
+  view::PersistentVolumeClaimSpec spec = view::PersistentVolumeClaim(claim).spec();
+  if (spec.has_data_source() && !spec.has_data_source_ref() && !is_known_source(spec.data_source()))
+    make(claim, "spec").get_object().erase("dataSource");
+  if (spec.has_data_source() && !spec.has_data_source_ref()) {
+    json::object copy = without_namespace(spec.data_source().raw());
     make(claim, "spec.dataSourceRef") = std::move(copy);
-  } else if (reference && !source && get_string(*reference, "namespace").empty()) {
-    json::object copy = without_namespace(*reference);
+  } else if (spec.has_data_source_ref() && !spec.has_data_source() && spec.data_source_ref().namespace_().empty()) {
+    json::object copy = without_namespace(spec.data_source_ref().raw());
     make(claim, "spec.dataSource") = std::move(copy);
   }
 }
@@ -54,10 +55,11 @@ Result<void> begin_claim(json::value& claim, const Allocation&) {
 
 // Restores dataSourceRef if an old client sends the claim back without it.
 void fill_sources_again(json::value& claim, const json::value& old) {
-  const json::value *source = find(claim, "spec.dataSource"), *reference = find(claim, "spec.dataSourceRef");
-  const json::value* before = find(old, "spec.dataSource");
-  if (source && before && !reference) make(claim, "spec.dataSourceRef") = without_namespace(*source);
-  else fill_sources(claim);
+  view::PersistentVolumeClaimSpec spec = view::PersistentVolumeClaim(claim).spec();
+  bool had = view::PersistentVolumeClaim(old).spec().has_data_source();
+  if (!spec.has_data_source() || !had || spec.has_data_source_ref()) return fill_sources(claim);
+  json::object copy = without_namespace(spec.data_source().raw());
+  make(claim, "spec.dataSourceRef") = std::move(copy);
 }
 
 }  // namespace

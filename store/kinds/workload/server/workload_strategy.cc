@@ -7,6 +7,7 @@
 #include "runtime/base/text.h"
 #include "store/kinds/strategy.h"
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::string_view kGeneration = "deprecated.daemonset.template.generation";
 
 int64_t generation_of(const json::value& set) {
-  const json::value* written = find_keys(set, {"metadata", "annotations", kGeneration});
+  const json::value* written = view::DaemonSet(set).metadata().annotations().if_contains(kGeneration);
   return written && written->is_string() ? parse_number<int64_t>(std::string_view(written->get_string())).value_or(0) : 0;
 }
 
@@ -30,7 +31,8 @@ Result<void> begin_counting(json::value& set, const Allocation&) {
 }
 
 Result<void> count_template(json::value& set, const Object& old, const Allocation&) {
-  const json::value *now = find(set, "spec.template"), *before = find(old.json(), "spec.template");
+  const json::value *now = view::DaemonSet(set).spec().template_().pointer(),
+                    *before = view::DaemonSet(old).spec().template_().pointer();
   bool changed = now && before && *now != *before;
   write_generation(set, std::max<int64_t>(generation_of(old.json()), 1) + changed);
   return {};
