@@ -287,6 +287,7 @@ void add_commands(Commands& commands) {
   add_backup(commands);
   add_doctor(commands);
   add_health(commands);
+  add_boot(commands);
   add_completion(commands);
   add_proxy(commands);
   add_debug(commands);

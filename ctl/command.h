@@ -107,6 +107,7 @@ void add_volume(Commands& commands);  // volume export, import
 void add_backup(Commands& commands);  // backup, restore, store
 void add_doctor(Commands& commands);
 void add_health(Commands& commands);
+void add_boot(Commands& commands);
 void add_completion(Commands& commands);
 void add_help(Commands& commands);    // help, options, alpha
 void add_kuberc(Commands& commands);  // kuberc set, kuberc view

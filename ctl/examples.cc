@@ -79,6 +79,7 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
     {"store", "coraclectl store status"},
     {"store status", "coraclectl store status"},
     {"doctor", "coraclectl doctor"},
+    {"boot", "coraclectl boot"},
     {"health", "coraclectl health\ncoraclectl health --wait --timeout=20s"},
     {"completion", "source <(coraclectl completion bash)"},
     {"kuberc", "coraclectl kuberc set --section aliases --name getn --command get --prependarg nodes\ncoraclectl kuberc view"},

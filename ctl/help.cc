@@ -27,7 +27,7 @@ constexpr std::pair<const char*, const char*> kHelpGroups[] = {
     {"Troubleshooting and Debugging Commands", "describe logs attach exec port-forward proxy cp auth debug events"},
     {"Advanced Commands", "diff apply patch replace wait kustomize"},
     {"Settings Commands", "label annotate completion"},
-    {"Commands of Coracle Alone", "why health doctor image volume backup restore store"},
+    {"Commands of Coracle Alone", "why health doctor boot image volume backup restore store"},
 };
 
 // `text` in lines that fit beside an indentation of `indent`, which the first line has already.
