@@ -182,8 +182,8 @@ bool has_ports(std::string_view type) { return type == "NodePort" || type == "Lo
 
 // Whether ports that name no node port get one.
 bool allocates_ports(const json::value& service) {
-  std::string_view type = get_string(service, "spec.type");
-  return type == "NodePort" || (type == "LoadBalancer" && get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
+  view::ServiceSpec spec = view::Service(service).spec();
+  return spec.type() == "NodePort" || (spec.type() == "LoadBalancer" && spec.allocate_load_balancer_node_ports_or(true));
 }
 
 bool is_family_six(std::string_view address) { return address.find(':') != std::string_view::npos; }
@@ -191,11 +191,12 @@ bool is_family_six(std::string_view address) { return address.find(':') != std::
 // Sets the IP families. Only IPv4 is served; requests for another family or for two are rejected. A headless service without a
 // selector may have any, because its endpoints are external. Source: Kubernetes pkg/registry/core/service/storage/alloc.go.
 Result<void> settle_families(json::value& service) {
-  bool headless = get_string(service, "spec.clusterIP") == "None";
-  const json::array& addresses = get_array(service, "spec.clusterIPs");
-  json::array families = get_array(service, "spec.ipFamilies");
-  std::string policy(get_string(service, "spec.ipFamilyPolicy"));
-  bool any_family = headless && get_object(service, "spec.selector").empty();
+  view::ServiceSpec spec = view::Service(service).spec();
+  std::string name(view::Service(service).metadata().name());
+  const json::array& addresses = spec.cluster_ips().raw();
+  json::array families = spec.ip_families().raw();
+  std::string policy(spec.ip_family_policy());
+  bool any_family = spec.cluster_ip() == "None" && spec.selector().empty();
   bool two = addresses.size() > 1 || families.size() > 1;
   if (policy.empty()) policy = any_family || two ? "RequireDualStack" : "SingleStack";
   std::vector<Cause> causes;
@@ -240,10 +241,10 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
 }
 
 Result<void> choose(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Kept& kept, const Ranges& ranges) {
-  std::string type(get_string(service, "spec.type"));
+  std::string type(view::Service(service).spec().type());
   if (has_address(type)) {
     TRY(settle_families(service));
-    if (get_string(service, "spec.clusterIP") == "None") make(service, "spec.clusterIPs") = json::array{"None"};
+    if (view::Service(service).spec().cluster_ip() == "None") make(service, "spec.clusterIPs") = json::array{"None"};
     else TRY(give_address(service, others, kept, ranges));
   }
   if (!has_ports(type)) return {};
@@ -293,28 +294,28 @@ void keep_node_ports(json::value& service, const json::value& old) {
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return;
   std::set<int64_t> used;
-  for (const json::value& port : ports.get_array()) used.insert(get_int(port, "nodePort"));
+  for (view::ServicePort port : view::Service(service).spec().ports()) used.insert(port.node_port());
   std::map<std::string_view, int64_t> by_name;
   std::map<std::pair<int64_t, std::string_view>, int64_t> by_number;  // and protocol
-  for (const json::value& before : get_array(old, "spec.ports")) {
-    int64_t number = get_int(before, "nodePort");
+  for (view::ServicePort before : view::Service(old).spec().ports()) {
+    int64_t number = before.node_port();
     if (number == 0 || used.contains(number)) continue;
-    by_name[get_string(before, "name")] = number;
-    by_number[{get_int(before, "port"), get_string(before, "protocol")}] = number;
+    by_name[before.name()] = number;
+    by_number[{before.port(), before.protocol()}] = number;
   }
   auto keep = [&](const auto& numbers, auto&& key_of) {
     std::vector<int64_t> kept;
     for (json::value& port : ports.get_array()) {
-      if (!port.is_object() || get_int(port, "nodePort") != 0) continue;
-      auto found = numbers.find(key_of(port));
+      if (!port.is_object() || view::ServicePort(port).node_port() != 0) continue;
+      auto found = numbers.find(key_of(view::ServicePort(port)));
       if (found == numbers.end() || used.contains(found->second)) continue;
       port.get_object()["nodePort"] = found->second;
       kept.push_back(found->second);  // TCP and UDP may share it
     }
     used.insert(kept.begin(), kept.end());
   };
-  keep(by_name, [](const json::value& port) { return get_string(port, "name"); });
-  keep(by_number, [](const json::value& port) { return std::pair(get_int(port, "port"), get_string(port, "protocol")); });
+  keep(by_name, [](view::ServicePort port) { return port.name(); });
+  keep(by_number, [](view::ServicePort port) { return std::pair(port.port(), port.protocol()); });
 }
 
 // Keeps allocated values that the client omits, if the type still has them.
@@ -328,7 +329,7 @@ void prepare_service_update(json::value& service, const json::value& old) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
   }
-  if (keeps_address && get_string(service, "spec.ipFamilyPolicy").empty())
+  if (keeps_address && view::Service(service).spec().ip_family_policy().empty())
     if (const json::value* kept = find_keys(old, {"spec", "ipFamilyPolicy"})) make(service, "spec.ipFamilyPolicy") = *kept;
   if (old_type == "LoadBalancer" && type != old_type)
     drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
