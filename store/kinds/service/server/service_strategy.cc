@@ -288,6 +288,8 @@ void drop_unchanged(json::value& service, const json::value& old, std::initializ
   }
 }
 
+std::string_view protocol_of(view::ServicePort port) { return port.protocol().empty() ? "TCP" : port.protocol(); }
+
 // Keeps the node ports that the client omits: of the port of that name, else of that number and protocol, unless another port has
 // them now. Source: Kubernetes pkg/registry/core/service/storage/storage.go, patchAllocatedValues, which knows only the names.
 void keep_node_ports(json::value& service, const json::value& old) {
@@ -301,7 +303,7 @@ void keep_node_ports(json::value& service, const json::value& old) {
     int64_t number = before.node_port();
     if (number == 0 || used.contains(number)) continue;
     by_name[before.name()] = number;
-    by_number[{before.port(), before.protocol()}] = number;
+    by_number[{before.port(), protocol_of(before)}] = number;
   }
   auto keep = [&](const auto& numbers, auto&& key_of) {
     std::vector<int64_t> kept;
@@ -315,7 +317,7 @@ void keep_node_ports(json::value& service, const json::value& old) {
     used.insert(kept.begin(), kept.end());
   };
   keep(by_name, [](view::ServicePort port) { return port.name(); });
-  keep(by_number, [](view::ServicePort port) { return std::pair(port.port(), port.protocol()); });
+  keep(by_number, [](view::ServicePort port) { return std::pair(port.port(), protocol_of(port)); });
 }
 
 // Keeps allocated values that the client omits, if the type still has them.
