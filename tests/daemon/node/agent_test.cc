@@ -683,7 +683,7 @@ TEST_F(AgentTest, what_waits_for_an_image_starts_at_once_when_it_is_tagged_or_im
   runtime_.images_fake().add("docker.io/library/other:1", {.cmd = {"/other"}});
   boot();
   put_pod(R"("containers":[{"name":"a","image":"tagged:1","imagePullPolicy":"Never"}])", "tagged");
-  put_pod(R"("containers":[{"name":"a","image":"imported:1","imagePullPolicy":"Never"}])", "imported");
+  put_pod(R"("containers":[{"name":"a","image":"imported:1","imagePullPolicy":"Never","command":["/it"]}])", "imported");
   EXPECT_EQ(state("a", "tagged"), "Waiting ErrImageNeverPull");
   EXPECT_EQ(state("a", "imported"), "Waiting ErrImageNeverPull");
 
