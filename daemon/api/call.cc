@@ -332,6 +332,13 @@ Result<json::value> parse_body(std::string_view body, Encoding encoding, const s
   return std::move(documents->front());
 }
 
+// In Kubernetes' words, which clients know, with this server's reason. Source: apiserver, endpoints/handlers/rest.go.
+Error unrecognized(const schema::Type& expected, Encoding encoding, const Error& why) {
+  std::string_view head = encoding == Encoding::json ? "couldn't get version/kind; json parse error: " : "";
+  return bad_request("the object provided is unrecognized (must be of type " + std::string(expected.name()) +
+                     "): " + std::string(head) + why.text());
+}
+
 }  // namespace
 
 Result<std::string> read_text(Call& call) {
@@ -355,8 +362,9 @@ void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view 
 Result<json::value> read_value(Call& call, const schema::Type* expected, registry::Duplicates* duplicates) {
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
   std::string body = TRY(read_text(call));
-  if (trim(body).empty()) return bad_request("the request body is empty");
-  auto value = parse_body(body, encoding, expected, duplicates, body_memory(body));
+  auto value = trim(body).empty() ? bad_request("the request body is empty")
+                                  : parse_body(body, encoding, expected, duplicates, body_memory(body));
+  if (!value && expected && value.error().code() == Code::bad_request) return unrecognized(*expected, encoding, value.error());
   if (value && call.audit) auth::record_request(*call.audit, *value);
   return value;
 }

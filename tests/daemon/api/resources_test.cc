@@ -92,7 +92,9 @@ TEST_F(Resources, are_refused_in_kubernetes_words) {
            Row{"DELETE", "/api/v1/namespaces", "", "", 405, "the server does not allow this method on the requested resource"},
            Row{"DELETE", "/api/v1/namespaces/default", "", "", 403,
                "namespaces \"default\" is forbidden: this namespace may not be deleted"},
-           Row{"POST", kMaps, "", "", 400, nullptr},
+           Row{"POST", kMaps, "", "", 400,
+               "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: "
+               "the request body is empty"},
            Row{"POST", kMaps, "", "{\"metadata\"", 400, nullptr},
            Row{"POST", kMaps, "", "[]", 400, nullptr},
            Row{"POST", "/api/v1/namespaces/default/configmaps?dryRun=Some", "", R"({"metadata":{"name":"x"}})", 422, nullptr},
