@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of the command line: warnings and the final error, on standard error and in the file of --log, as text or JSON, one
-// line each. Engines read the file to report errors to the user.
+// line each. Engines read the file to report errors to the user. As with crun it may also be "file:PATH", "syslog:NAME" or
+// "journald:NAME"; without a name that is the container's id.
 #pragma once
 
 #include <string>

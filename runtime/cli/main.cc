@@ -30,7 +30,7 @@ class CommandLine {
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as with Go's flags: engines append flags
     app_.set_version_flag("-v,--version", std::string("coracle-oci version " CORACLE_VERSION "\nspec: ") + oci::kVersionMax);
     app_.add_option("--root", options_.root, "where the state of containers is kept");
-    app_.add_option("--log", options_.log, "also write warnings and errors to this file");
+    app_.add_option("--log", options_.log, "also write warnings and errors to this file, or to syslog:NAME or journald:NAME");
     app_.add_option("--log-format", options_.log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
     app_.add_flag("--debug", options_.debug, "say what is done");
     app_.add_flag("--systemd-cgroup", options_.systemd_cgroup,

@@ -740,6 +740,10 @@ for each in 64x 5ib 1e -5 1.5.5 k; do
   expect "a limit is a number: $each is none" "coracle-oci: --memory \"$each\" is not a number" "$(run update --memory=$each x 2>&1)"
 done
 expect "a log that cannot be opened is an error" "coracle-oci: --log: open /no/such/log: No such file or directory" "$(run --log /no/such/log state x 2>&1)"
+run --log "file:$work/log.text" state none 2> /dev/null
+expect "what a log is may be said" 'msg="container \"none\" does not exist"' "$(grep -o 'msg=.*' "$work/log.text")"
+expect "and it may be the machine's" 'coracle-oci: container "none" does not exist
+0' "$(cd "$work" && run --log syslog:oci-test state none 2>&1; ls "$work" | grep -c syslog)"
 run --log "$work/log.json" --log-format json delete x 2>/dev/null
 expect "the log says why, as JSON" error "$(python3 -c 'import json,sys; print(json.loads(open(sys.argv[1]).read().splitlines()[-1])["level"])' "$work/log.json")"
 run kill x KILL
