@@ -123,6 +123,7 @@ class Maker {
     namespaces_ = TRY(runtime::plan_namespaces(spec_, sandbox_info_));
     user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));
     TRY(tell_missing_capabilities(spec_.process, own_, user_.has_value()));
+    if (spec_.linux_.seccomp && spec_.annotations.count(kFailUnknownCalls)) TRY(runtime::check_call_names(*spec_.linux_.seccomp));
     if (spec_.linux_.seccomp) seccomp_ = TRY(load_seccomp(*containers_, *spec_.linux_.seccomp, spec_.process, own_));
     TRY(make_cgroup(0));
     return {};
@@ -305,7 +306,9 @@ class Maker {
 
   Result<void> finish() {
     TRY(container_->save());
-    TRY(send_pidfd(options_.pidfd_socket, launch_->pidfd()));
+    auto receiver = spec_.annotations.find(kPidfdReceiver);
+    const bool is_annotated = options_.pidfd_socket.empty() && receiver != spec_.annotations.end();
+    TRY(send_pidfd(is_annotated ? receiver->second : options_.pidfd_socket, launch_->pidfd()));
     return write_pid_file(options_.pid_file, launch_->pid());
   }
 

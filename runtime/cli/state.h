@@ -43,9 +43,11 @@ struct Saved {
 };
 
 constexpr const char* kStartSocket = "start.sock";
-// Annotation: processes keep the supplementary groups of the caller. The name is crun's; podman sets it for --group-add
-// keep-groups.
+// Annotations, with crun's names: processes keep the supplementary groups of the caller (podman's --group-add keep-groups); a
+// system call that the profile names and libseccomp does not know is an error; as --pidfd-socket, which comes first.
 constexpr const char* kKeepGroups = "run.oci.keep_original_groups";
+constexpr const char* kFailUnknownCalls = "run.oci.seccomp_fail_unknown_syscall";
+constexpr const char* kPidfdReceiver = "run.oci.pidfd_receiver";
 bool is_valid_id(const std::string& id);  // [a-zA-Z0-9_+.-]{1,255}, neither "." nor ".."
 
 // A container whose process is there.

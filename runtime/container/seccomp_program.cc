@@ -149,6 +149,15 @@ uint32_t flags_of(const oci::SeccompProfile& profile) {
 
 }  // namespace
 
+Result<void> check_call_names(const json::value& given) {
+  oci::SeccompProfile profile = TRY(oci::parse_seccomp(given));
+  for (const oci::SeccompRule& rule : profile.rules)
+    for (const std::string& name : rule.names)
+      if (::seccomp_syscall_resolve_name(name.c_str()) == __NR_SCMP_ERROR)
+        return Error(Code::invalid, "linux.seccomp.syscalls: " + quoted(name) + " is unknown to libseccomp");
+  return {};
+}
+
 Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabilities) {
   oci::SeccompProfile profile = TRY(oci::parse_seccomp(given));
   const uint32_t otherwise = action_of(profile.otherwise);

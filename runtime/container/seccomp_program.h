@@ -51,6 +51,9 @@ class SeccompCache {
 // Compiles without the cache. Errors: invalid, with the field.
 Result<SeccompProgram> compile_seccomp(const json::value& profile, uint64_t capabilities);
 
+// Errors: invalid if the profile names a system call that libseccomp does not know; a program leaves such out.
+Result<void> check_call_names(const json::value& profile);
+
 // Properties of libseccomp and the running kernel, for `features`.
 struct SeccompInfo {
   std::string version;                     // libseccomp's, "2.5.4"

@@ -88,7 +88,8 @@ SeccompRule read_rule(const Field& in) {
   if (out.verdict.action != SeccompAction::notify) return out;
   // The listener is sent after the filter is loaded, with these calls.
   for (const std::string& name : out.names)
-    if (name == "sendmsg" || name == "write") in.at("action").complain("SCMP_ACT_NOTIFY cannot be used for " + name);
+    if (name == "sendmsg" || name == "write")
+      in.at("action").complain("SCMP_ACT_NOTIFY cannot be used for the " + name + " syscall");
   return out;
 }
 

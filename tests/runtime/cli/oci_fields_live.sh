@@ -311,6 +311,15 @@ rm "$work/p"
 expect "that of an exec, too" same \
   "$(pid=$(python3 "$work/pidfd.py" "$work/p" "$oci" --root "$work/root" exec -d --pid-file "$work/pid" --pidfd-socket "$work/p" x sleep 1000); [ "$pid" = "$(cat "$work/pid")" ] && echo same)"
 run delete --force x
+rm "$work/p"
+config 'sleep 1000' "c['annotations'] = {'run.oci.pidfd_receiver': '$work/p'}"
+expect "or of an annotation" same \
+  "$(pid=$(python3 "$work/pidfd.py" "$work/p" "$oci" --root "$work/root" run -d --bundle "$work/b" --pid-file "$work/pid" x); [ "$pid" = "$(cat "$work/pid")" ] && echo same)"
+run delete --force x
+unknown='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["read", "no_such_call"], "action": "SCMP_ACT_LOG"}]}'
+see "a call that nobody knows is left out of a filter" "ran" 'echo ran' "$unknown"
+see "or an error where an annotation asks for that" 'coracle-oci: linux.seccomp.syscalls: "no_such_call" is unknown to libseccomp' 'echo ran' \
+  "$unknown; c['annotations'] = {'run.oci.seccomp_fail_unknown_syscall': '1'}"
 see "an unknown capability is told and left out" 'coracle-oci: process.capabilities: "CAP_WISH" is unknown to this machine
 ran' 'echo ran' 'c["process"]["capabilities"]["bounding"].append("CAP_WISH")'
 config 'cat <&3; echo $(ls /proc/self/fd)'
@@ -615,7 +624,7 @@ run delete --force x
 # ---- other commands ----
 expect "the version says which specification, as the features do" \
   "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
-expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups" \
+expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups run.oci.pidfd_receiver run.oci.seccomp_fail_unknown_syscall" \
   "$(run features | python3 -c 'import json, sys; print(*sorted(json.load(sys.stdin)["potentiallyUnsafeConfigAnnotations"]))')"
 # ---- as images and engines know it from runc and crun ----
 mkdir -m 700 "$work/b/rootfs/private"

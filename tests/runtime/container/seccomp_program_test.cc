@@ -498,7 +498,8 @@ TEST(Seccomp, names_the_field_that_is_wrong) {
                "args[0].value: out of range"},
            Row{R"("names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":0,"value":1,"op":"EQ"}])",
                "args[0].op: unknown \"EQ\""},
-           Row{R"("names":["read","write"],"action":"SCMP_ACT_NOTIFY")", "action: SCMP_ACT_NOTIFY cannot be used for write"},
+           Row{R"("names":["read","write"],"action":"SCMP_ACT_NOTIFY")",
+               "action: SCMP_ACT_NOTIFY cannot be used for the write syscall"},
        }) {
     auto got = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/s","syscalls":[{)" + std::string(row.text) + "}]}");
     ASSERT_FALSE(got.ok()) << row.text;
@@ -548,6 +549,12 @@ TEST(Seccomp, ignores_calls_of_other_machines) {
   ASSERT_OK(one);
   EXPECT_EQ(run_filter(*one, call(SYS_mkdirat)), uint32_t(SECCOMP_RET_ERRNO | 13));
   EXPECT_EQ(run_filter(*one, call(2000)), uint32_t(SECCOMP_RET_ALLOW));
+  auto checked = [](const char* name) {
+    return check_call_names(*parse_json(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read",")" +
+                                        std::string(name) + R"("],"action":"SCMP_ACT_LOG"}]})"));
+  };
+  EXPECT_TRUE(checked("s390_pci_mmio_read"));
+  EXPECT_EQ(checked("no_such_call").error().text(), "linux.seccomp.syscalls: \"no_such_call\" is unknown to libseccomp");
 }
 
 TEST(Seccomp, cache_finds_what_it_made) {
