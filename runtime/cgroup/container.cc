@@ -22,6 +22,17 @@ constexpr int kTries = 8;                      // another caller may be removing
 // many notifications that the kernel delays the last one.
 constexpr const char* kInScope = "container";
 
+// Its name, which an annotation may change. "" is the usual one: there always is a child.
+Result<std::string> name_in_scope(const std::map<std::string, std::string>& annotations) {
+  auto given = annotations.find(kSubgroupAnnotation);
+  if (given == annotations.end() || given->second.empty()) return std::string(kInScope);
+  const std::string& name = given->second;
+  if (name == "." || name == ".." || name.find('/') != name.npos || name.find('\0') != name.npos)
+    return Error(Code::invalid,
+                 std::string("annotations: ") + kSubgroupAnnotation + ": " + quoted(name) + " is no name of a cgroup");
+  return name;
+}
+
 bool asks_for_something(const std::vector<Setting>& limits) { return !std::all_of(limits.begin(), limits.end(), is_no_op); }
 
 // The controllers to enable: those that every container has, and those of its limits.
@@ -224,6 +235,7 @@ Result<void> Container::make_directory_at(const std::string& path, const std::st
 
 Result<void> Container::make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid) {
   if (pid == 0) return Error(Code::invalid, "the cgroup manager systemd makes a scope around a process, and there is none");
+  const std::string name = TRY(name_in_scope(wanted.annotations));
   auto properties = TRY(scope_properties(place, pid, "container " + wanted.id, limits, wanted.annotations));
   Bus bus = TRY(Bus::open(!is_privileged_));
   record_.unit = place.unit;
@@ -237,11 +249,11 @@ Result<void> Container::make_scope(const Place& place, const Wanted& wanted, con
   if (name_of_last(path) != place.unit)
     return Error(Code::internal, "systemd: scope " + place.unit + ": the process stands in " + path);
   directory_ = TRY(sys::open_directory(mount_point_ + path));
-  TRY(sys::make_directory_at(directory_, kInScope, 0755).wrap("cgroup " + path + "/" + kInScope));
-  Fd inside = TRY(sys::open_at(directory_, kInScope, O_RDONLY | O_DIRECTORY));
+  TRY(sys::make_directory_at(directory_, name, 0755).wrap("cgroup " + path + "/" + name));
+  Fd inside = TRY(sys::open_at(directory_, name, O_RDONLY | O_DIRECTORY));
   TRY(put_in(inside, pid));
   directory_ = std::move(inside);
-  record_.path = path + "/" + kInScope;
+  record_.path = path + "/" + name;
   // systemd enables the controllers that it supports; a limit may need another one.
   TRY(enable_on_the_way(mount_point_, record_.path, controllers_for(limits)));
   warnings_ = TRY(write_settings(directory_, limits, wanted.unenforceable));

@@ -29,6 +29,9 @@
 
 namespace coracle::cgroup {
 
+// Names the cgroup in systemd's scope that holds the container. The annotation is crun's.
+constexpr const char* kSubgroupAnnotation = "run.oci.systemd.subgroup";
+
 // The calling process. self() reads it once; it is a value so that tests can replace it.
 struct Caller {
   // Root in the initial user namespace. Other callers use their own systemd instance and only cgroups that are delegated to them.

@@ -13,7 +13,7 @@ Result<int> features(const Options&) {
   info.seccomp_architectures = seccomp.architectures;
   info.seccomp_flags = seccomp.flags;
   info.has_systemd = info.has_systemd_user = true;
-  info.own_annotations = {kKeepGroups, kFailUnknownCalls, kPidfdReceiver};
+  info.own_annotations = {kKeepGroups, kFailUnknownCalls, kPidfdReceiver, cgroup::kSubgroupAnnotation};
   TRY(print(to_pretty(oci::features(info), 2) + "\n"));
   return 0;
 }

@@ -691,8 +691,11 @@ TEST_F(Systemd, takes_the_name_of_one_that_was_left_behind) {
   for (int i = 0; i < 3; ++i) {
     Child child;
     Wanted in = scope("again");
+    in.annotations[kSubgroupAnnotation] = i == 0 ? "mine" : "";
     auto made = Container::make(caller_, in, child.pid());
     ASSERT_TRUE(made) << made.error().text();
+    EXPECT_EQ(*path_of(child.pid()), made->record().path);
+    EXPECT_TRUE(made->record().path.ends_with(i == 0 ? ".scope/mine" : ".scope/container")) << made->record().path;
     ASSERT_TRUE(made->kill());
     (void)child.wait();
     bool is_removed = i != 1 || made->remove(kTimeout);  // otherwise systemd detects the end, maybe later
@@ -708,6 +711,10 @@ TEST_F(Systemd, says_what_is_wrong) {
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().text().find("NoSuchThing"), std::string::npos) << made.error().text();
   EXPECT_FALSE(Container::make(caller_, scope("none"), 0));
+  in = scope("name");
+  in.annotations[kSubgroupAnnotation] = "../elsewhere";
+  EXPECT_EQ(Container::make(caller_, in, child.pid()).error().text(),
+            "annotations: run.oci.systemd.subgroup: \"../elsewhere\" is no name of a cgroup");
   in = scope("limits");
   in.resources.unified["memory.nonsense"] = "1";
   in.unenforceable = Unenforceable::refuse;

@@ -624,7 +624,7 @@ run delete --force x
 # ---- other commands ----
 expect "the version says which specification, as the features do" \
   "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
-expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups run.oci.pidfd_receiver run.oci.seccomp_fail_unknown_syscall" \
+expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups run.oci.pidfd_receiver run.oci.seccomp_fail_unknown_syscall run.oci.systemd.subgroup" \
   "$(run features | python3 -c 'import json, sys; print(*sorted(json.load(sys.stdin)["potentiallyUnsafeConfigAnnotations"]))')"
 # ---- as images and engines know it from runc and crun ----
 mkdir -m 700 "$work/b/rootfs/private"
