@@ -7,6 +7,7 @@
 #include "store/kinds/job/job_kinds.h"
 #include "store/schema/schedule.h"
 #include "store/schema/time_zone.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -22,8 +23,7 @@ bool zone_part_ok(std::string_view part) {
          std::all_of(part.begin(), part.end(), good);
 }
 
-void check_time_zone(const json::value& zone, const std::string& path, Findings& out) {
-  std::string_view name = zone.is_string() ? std::string_view(zone.get_string()) : std::string_view();
+void check_time_zone(std::string_view name, const std::string& path, Findings& out) {
   if (name.empty()) return out.invalid(path, name, "timeZone must be nil or non-empty string");
   for (std::string_view part : split(name, '/')) {
     if (!zone_part_ok(part)) return out.invalid(path, name, "unknown time zone " + std::string(name));
@@ -34,8 +34,9 @@ void check_time_zone(const json::value& zone, const std::string& path, Findings&
   if (auto zone_there = TimeZone::find(std::string(name)); !zone_there) out.invalid(path, name, zone_there.error().text());
 }
 
-void check_cron_job_spec(const json::value& spec, const std::string& path, Findings& out) {
-  std::string_view schedule = get_string(spec, "schedule");
+void check_cron_job_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::CronJobSpec spec(value);
+  std::string_view schedule = spec.schedule();
   if (!schedule.empty()) {
     if (auto parsed = Schedule::parse(schedule); !parsed) out.invalid(sub(path, "schedule"), schedule, parsed.error().text());
     if (schedule.find("TZ") != schedule.npos) {
@@ -43,16 +44,17 @@ void check_cron_job_spec(const json::value& spec, const std::string& path, Findi
     }
   }
   for (std::string_view name : {"startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"}) {
-    out.not_negative(sub(path, name), get_int(spec, name));
+    out.not_negative(sub(path, name), get_int(value, name));
   }
-  if (const json::value* zone = find(spec, "timeZone")) check_time_zone(*zone, sub(path, "timeZone"), out);
+  if (spec.has_time_zone()) check_time_zone(spec.time_zone(), sub(path, "timeZone"), out);
 }
 
 void check_job_template(const json::value& value, const std::string& path, Findings& out) {
-  if (const json::value* selector = find(value, "spec.selector")) {
-    out.invalid_json(sub(path, "spec.selector"), *selector, "`selector` will be auto-generated");
+  view::JobSpec spec = view::JobTemplateSpec(value).spec();
+  if (spec.has_selector()) {
+    out.invalid_json(sub(path, "spec.selector"), spec.selector().raw(), "`selector` will be auto-generated");
   }
-  if (get_bool(value, "spec.manualSelector")) {
+  if (spec.manual_selector()) {
     out.not_supported_json(sub(path, "spec.manualSelector"), json::value(true), {"nil", "false"});
   }
 }
@@ -67,7 +69,7 @@ constexpr NamedValidationRule kCronJobChecks[] = {
 std::span<const NamedValidationRule> cron_job_rules() { return kCronJobChecks; }
 
 void check_cron_job_create(const json::value& job, Findings& out) {
-  std::string_view name = get_string(job, "metadata.name");
+  std::string_view name = view::CronJob(job).metadata().name();
   if (name.size() > kNameMax) out.invalid("metadata.name", name, "must be no more than 52 characters");
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/base/text.h"
 #include "store/kinds/job/job_indexes.h"
 #include "store/kinds/job/job_kinds.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -16,18 +17,16 @@ class Status {
   const json::value* field(std::string_view name) const { return find(job_, sub("status", name)); }
   int64_t number(std::string_view name) const { return get_int(job_, sub("status", name)); }
   std::string_view text(std::string_view name) const { return get_string(job_, sub("status", name)); }
-  const json::value& job() const { return job_; }
+  view::JobSpec spec() const { return view::Job(job_).spec(); }
+  view::UncountedTerminatedPods uncounted_pods() const { return view::Job(job_).status().uncounted_terminated_pods(); }
   bool holds(std::string_view type) const {
-    for (const json::value& condition : get_array(job_, "status.conditions")) {
-      if (get_string(condition, "type") == type && get_string(condition, "status") == "True") return true;
+    for (view::JobCondition condition : view::Job(job_).status().conditions()) {
+      if (condition.type() == type && condition.status() == "True") return true;
     }
     return false;
   }
   bool finished() const { return holds("Complete") || holds("Failed"); }
-  bool uncounted() const {
-    return !get_array(job_, "status.uncountedTerminatedPods.failed").empty() ||
-           !get_array(job_, "status.uncountedTerminatedPods.succeeded").empty();
-  }
+  bool uncounted() const { return !uncounted_pods().failed().empty() || !uncounted_pods().succeeded().empty(); }
 
  private:
   const json::value& job_;
@@ -42,10 +41,10 @@ void check_job_counts(const Status& now, Findings& out) {
   for (std::string_view name : {"active", "succeeded", "failed", "ready", "terminating"})
     out.not_negative(sub("status", name), now.number(name));
   std::set<std::string> seen;
-  for (std::string_view list : {"status.uncountedTerminatedPods.succeeded", "status.uncountedTerminatedPods.failed"}) {
-    const json::array& uids = get_array(now.job(), list);
+  for (auto [list, uids] : {std::pair("status.uncountedTerminatedPods.succeeded", now.uncounted_pods().succeeded()),
+                            std::pair("status.uncountedTerminatedPods.failed", now.uncounted_pods().failed())}) {
     for (size_t i = 0; i < uids.size(); ++i) {
-      std::string uid = uids[i].is_string() ? std::string(uids[i].get_string()) : std::string();
+      std::string uid(uids[i]);
       if (uid.empty()) out.invalid(item(std::string(list), i), uid, "must not be empty");
       else if (!seen.insert(uid).second) out.duplicate(item(std::string(list), i), uid);
     }
@@ -70,7 +69,7 @@ void check_job_conditions(const Status& now, const Status& before, Findings& out
          "cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
   reject(success && failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions");
   reject(success && target, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
-  reject(find(now.job(), "spec.successPolicy") && !success && complete,
+  reject(now.spec().has_success_policy() && !success && complete,
          "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True");
   for (std::string_view type : {"Failed", "Complete", "FailureTarget"}) {
     reject(before.holds(type) && !now.holds(type), "cannot disable the terminal " + std::string(type) + "=True condition");
@@ -94,9 +93,8 @@ void check_times(const Status& now, const Status& before, Findings& out) {
     out.invalid_json(at, *end, "completionTime cannot be set before startTime");
   }
   if (end && old_end && *end != *old_end) out.invalid_json(at, *end, "completionTime cannot be mutated");
-  bool suspended = get_bool(now.job(), "spec.suspend");
-  const json::value* completions = find(now.job(), "spec.completions");
-  bool nothing_to_do = suspended && completions && get_int(now.job(), "spec.completions") == 0;
+  bool suspended = now.spec().suspend();
+  bool nothing_to_do = suspended && now.spec().has_completions() && now.spec().completions() == 0;
   if ((now.finished() != before.finished() || start_changed) && !nothing_to_do && !start && now.finished()) {
     out.required("status.startTime", "startTime is required for finished job");
   }
@@ -123,9 +121,9 @@ void check_end(const Status& now, const Status& before, Findings& out) {
   if (now.number("failed") < before.number("failed"))
     out.invalid("status.failed", now.number("failed"), "cannot decrease the failed counter");
   // A Job that was scaled down has lost completed indexes, even if its parallelism was changed again since.
-  int64_t completions = get_int(now.job(), "spec.completions");
-  bool indexed = get_string(now.job(), "spec.completionMode") == "Indexed";
-  bool elastic = indexed && completions == get_int(now.job(), "spec.parallelism");
+  int64_t completions = now.spec().completions();
+  bool indexed = now.spec().completion_mode() == "Indexed";
+  bool elastic = indexed && completions == now.spec().parallelism();
   bool smaller = indexed && !parse_indexes(before.text("completedIndexes"), completions).problem.empty();
   if (!elastic && !smaller && now.number("succeeded") < before.number("succeeded")) {
     out.invalid("status.succeeded", now.number("succeeded"), "cannot decrease the succeeded counter");
@@ -144,19 +142,19 @@ void check_overlap(const Indexes& completed, const Indexes& failed, std::string_
 
 void check_indexes(const Status& now, const Status& before, Findings& out) {
   bool completed_changed = differs(now, before, "completedIndexes"), failed_changed = differs(now, before, "failedIndexes");
-  const json::value* limit = find(now.job(), "spec.completions");
-  int64_t completions = get_int(now.job(), "spec.completions");
+  bool limit = now.spec().has_completions();
+  int64_t completions = now.spec().completions();
   std::string_view completed = now.text("completedIndexes"), failed = now.text("failedIndexes");
   Indexes done = limit ? parse_indexes(completed, completions) : Indexes(),
           lost = limit ? parse_indexes(failed, completions) : Indexes();
-  bool per_index = find(now.job(), "spec.backoffLimitPerIndex");
+  bool per_index = now.spec().has_backoff_limit_per_index();
   if (completed_changed && !done.problem.empty()) {
     out.invalid("status.completedIndexes", completed, "error parsing completedIndexes: " + done.problem);
   }
   if (failed_changed && per_index && !lost.problem.empty()) {
     out.invalid("status.failedIndexes", failed, "error parsing failedIndexes: " + lost.problem);
   }
-  if (completed_changed && !completed.empty() && get_string(now.job(), "spec.completionMode") != "Indexed") {
+  if (completed_changed && !completed.empty() && now.spec().completion_mode() != "Indexed") {
     out.invalid("status.completedIndexes", completed, "cannot set non-empty completedIndexes when non-indexed completion mode");
   }
   if (failed_changed && !per_index && now.field("failedIndexes")) {

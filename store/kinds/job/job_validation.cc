@@ -8,6 +8,7 @@
 #include "store/kinds/job/job_kinds.h"
 #include "store/kinds/workload/workload_validation.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -16,12 +17,9 @@ constexpr int64_t kParallelismMax = 100'000, kFailedIndexesMax = 100'000, kCompl
 constexpr int64_t kParallelismMaxForMany = 10'000, kFailedIndexesMaxForMany = 10'000;
 constexpr size_t kRulesMax = 20, kExitCodesMax = 255, kOnPodConditionsMax = 20, kManagedByMax = 63, kIndexesBytesMax = 64 * 1024;
 
-bool given(const json::value& value, std::string_view name) { return find(value, name) != nullptr; }
-
-void check_indexed(const json::value& spec, const std::string& path, Findings& out) {
-  int64_t completions = get_int(spec, "completions"), parallelism = get_int(spec, "parallelism"),
-          failed = get_int(spec, "maxFailedIndexes");
-  bool has_failed = given(spec, "maxFailedIndexes"), has_completions = given(spec, "completions");
+void check_indexed(view::JobSpec spec, const std::string& path, Findings& out) {
+  int64_t completions = spec.completions(), parallelism = spec.parallelism(), failed = spec.max_failed_indexes();
+  bool has_failed = spec.has_max_failed_indexes(), has_completions = spec.has_completions();
   if (!has_completions) out.required(sub(path, "completions"), "when completion mode is Indexed");
   if (parallelism > kParallelismMax) {
     out.invalid(sub(path, "parallelism"), parallelism, "must be less than or equal to 100000 when completion mode is Indexed");
@@ -30,7 +28,7 @@ void check_indexed(const json::value& spec, const std::string& path, Findings& o
     out.invalid(sub(path, "maxFailedIndexes"), failed, "must be less than or equal to completions");
   }
   if (failed > kFailedIndexesMax) out.invalid(sub(path, "maxFailedIndexes"), failed, "must be less than or equal to 100000");
-  if (completions <= kCompletionsMany || !given(spec, "backoffLimitPerIndex")) return;
+  if (completions <= kCompletionsMany || !spec.has_backoff_limit_per_index()) return;
   constexpr std::string_view kWords =
       "must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index";
   if (!has_failed) out.required(sub(path, "maxFailedIndexes"), "must be specified when completions is above 100000");
@@ -38,27 +36,26 @@ void check_indexed(const json::value& spec, const std::string& path, Findings& o
   if (failed > kFailedIndexesMaxForMany) out.invalid(sub(path, "maxFailedIndexes"), failed, kWords);
 }
 
-void check_template(const json::value& spec, const std::string& path, Findings& out) {
+void check_template(view::JobSpec spec, const std::string& path, Findings& out) {
   std::string at = sub(path, "template.spec.restartPolicy");
-  std::string_view policy = get_string(spec, "template.spec.restartPolicy");
+  std::string_view policy = spec.template_().spec().restart_policy();
   if (policy.empty() || policy == "Always") out.required(at, "valid values: \"OnFailure\", \"Never\"");
-  else if (policy == "OnFailure" && given(spec, "podFailurePolicy")) {
+  else if (policy == "OnFailure" && spec.has_pod_failure_policy()) {
     out.invalid(at, policy, "only \"Never\" is supported when podFailurePolicy is specified");
   }
 }
 
-void check_exit_codes(const json::value& codes, const std::set<std::string_view>& containers, const std::string& path,
-                      Findings& out) {
-  std::string_view op = get_string(codes, "operator");
+void check_exit_codes(view::PodFailurePolicyOnExitCodesRequirement codes, const std::set<std::string_view>& containers,
+                      const std::string& path, Findings& out) {
+  std::string_view op = codes.operator_();
   if (op.empty()) out.required(sub(path, "operator"), "valid values: [\"In\" \"NotIn\"]");
   else if (op != "In" && op != "NotIn") out.not_supported(sub(path, "operator"), op, {"In", "NotIn"});
-  const json::value* container = find(codes, "containerName");
-  if (container && container->is_string() && !containers.contains(std::string_view(container->get_string()))) {
-    out.invalid(sub(path, "containerName"), container->get_string(),
+  if (codes.has_container_name() && !containers.contains(codes.container_name())) {
+    out.invalid(sub(path, "containerName"), codes.container_name(),
                 "must be one of the container or initContainer names in the pod template");
   }
   std::string at = sub(path, "values");
-  const json::array& values = get_array(codes, "values");
+  const json::array& values = codes.values().raw();
   if (values.empty()) out.invalid_json(at, values, "at least one value is required");
   if (values.size() > kExitCodesMax) out.too_many(at, values.size(), kExitCodesMax);
   std::set<int64_t> seen;
@@ -72,10 +69,11 @@ void check_exit_codes(const json::value& codes, const std::set<std::string_view>
   if (!ordered) out.invalid_json(at, values, "must be ordered");
 }
 
-void check_on_pod_conditions(const json::array& conditions, const std::string& path, Findings& out) {
+void check_on_pod_conditions(view::Range<view::PodFailurePolicyOnPodConditionsPattern> conditions, const std::string& path,
+                             Findings& out) {
   if (conditions.size() > kOnPodConditionsMax) out.too_many(path, conditions.size(), kOnPodConditionsMax);
   for (size_t i = 0; i < conditions.size(); ++i) {
-    std::string_view type = get_string(conditions[i], "type"), status = get_string(conditions[i], "status");
+    std::string_view type = conditions[i].type(), status = conditions[i].status();
     out.invalid_all(sub(item(path, i), "type"), type, qualified_name_problems(type));
     std::string at = sub(item(path, i), "status");
     if (status.empty()) out.required(at, "valid values: [\"False\" \"True\" \"Unknown\"]");
@@ -84,27 +82,28 @@ void check_on_pod_conditions(const json::array& conditions, const std::string& p
   }
 }
 
-void check_failure_policy(const json::value& spec, const std::string& path, Findings& out) {
+void check_failure_policy(view::JobSpec spec, const std::string& path, Findings& out) {
   std::string at = sub(path, "rules");
-  const json::array& rules = get_array(spec, "podFailurePolicy.rules");
+  view::Range<view::PodFailurePolicyRule> rules = spec.pod_failure_policy().rules();
   if (rules.size() > kRulesMax) out.too_many(at, rules.size(), kRulesMax);
   std::set<std::string_view> containers;
-  for (std::string_view list : {"template.spec.containers", "template.spec.initContainers"}) {
-    for (const json::value& container : get_array(spec, list)) containers.insert(get_string(container, "name"));
+  view::PodSpec pod = spec.template_().spec();
+  for (const auto& list : {pod.containers(), pod.init_containers()}) {
+    for (view::Container container : list) containers.insert(container.name());
   }
   for (size_t i = 0; i < rules.size(); ++i) {
     std::string here = item(at, i);
-    std::string_view action = get_string(rules[i], "action");
+    std::string_view action = rules[i].action();
     if (action.empty()) {
       out.required(sub(here, "action"), "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]");
-    } else if (action == "FailIndex" && !given(spec, "backoffLimitPerIndex")) {
+    } else if (action == "FailIndex" && !spec.has_backoff_limit_per_index()) {
       out.invalid(sub(here, "action"), action, "requires the backoffLimitPerIndex to be set");
     } else if (action != "FailIndex" && action != "FailJob" && action != "Ignore" && action != "Count") {
       out.not_supported(sub(here, "action"), action, {"Count", "FailIndex", "FailJob", "Ignore"});
     }
-    const json::value* codes = find(rules[i], "onExitCodes");
-    const json::array& conditions = get_array(rules[i], "onPodConditions");
-    if (codes) check_exit_codes(*codes, containers, sub(here, "onExitCodes"), out);
+    view::PodFailurePolicyOnExitCodesRequirement codes = rules[i].on_exit_codes();
+    view::Range<view::PodFailurePolicyOnPodConditionsPattern> conditions = rules[i].on_pod_conditions();
+    if (codes) check_exit_codes(codes, containers, sub(here, "onExitCodes"), out);
     if (!conditions.empty()) check_on_pod_conditions(conditions, sub(here, "onPodConditions"), out);
     if (codes && !conditions.empty())
       out.invalid_without(here, "specifying both OnExitCodes and OnPodConditions is not supported");
@@ -112,27 +111,27 @@ void check_failure_policy(const json::value& spec, const std::string& path, Find
   }
 }
 
-void check_success_policy(const json::value& spec, const std::string& path, Findings& out) {
+void check_success_policy(view::JobSpec spec, const std::string& path, Findings& out) {
   std::string at = sub(path, "rules");
-  const json::array& rules = get_array(spec, "successPolicy.rules");
-  int64_t completions = get_int(spec, "completions");
+  view::Range<view::SuccessPolicyRule> rules = spec.success_policy().rules();
+  int64_t completions = spec.completions();
   if (rules.empty()) out.required(at, "at least one rules must be specified when the successPolicy is specified");
   if (rules.size() > kRulesMax) out.too_many(at, rules.size(), kRulesMax);
   for (size_t i = 0; i < rules.size(); ++i) {
     std::string here = item(at, i);
-    const json::value *indexes = find(rules[i], "succeededIndexes"), *count = find(rules[i], "succeededCount");
+    bool indexes = rules[i].has_succeeded_indexes(), count = rules[i].has_succeeded_count();
     if (!indexes && !count) out.required(here, "at least one of succeededCount or succeededIndexes must be specified");
     int64_t named = 0;
-    if (indexes && indexes->is_string()) {
-      std::string_view text = indexes->get_string();
+    if (indexes) {
+      std::string_view text = rules[i].succeeded_indexes();
       if (text.size() > kIndexesBytesMax) out.too_long(sub(here, "succeededIndexes"), kIndexesBytesMax);
       Indexes parsed = parse_indexes(text, completions);
       named = parsed.count;
       if (!parsed.problem.empty())
         out.invalid(sub(here, "succeededIndexes"), text, "error parsing succeededIndexes: " + parsed.problem);
     }
-    if (!count || !count->is_int64()) continue;
-    int64_t wanted = count->get_int64();
+    if (!count) continue;
+    int64_t wanted = rules[i].succeeded_count();
     std::string place = sub(here, "succeededCount");
     out.not_negative(place, wanted);
     if (wanted > completions) {
@@ -147,33 +146,34 @@ void check_success_policy(const json::value& spec, const std::string& path, Find
   }
 }
 
-void check_job_spec(const json::value& spec, const std::string& path, Findings& out) {
+void check_job_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::JobSpec spec(value);
   for (std::string_view name : {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
                                 "backoffLimitPerIndex", "maxFailedIndexes"}) {
-    out.not_negative(sub(path, name), get_int(spec, name));
+    out.not_negative(sub(path, name), get_int(value, name));
   }
-  if (given(spec, "maxFailedIndexes") && !given(spec, "backoffLimitPerIndex")) {
+  if (spec.has_max_failed_indexes() && !spec.has_backoff_limit_per_index()) {
     out.required(sub(path, "backoffLimitPerIndex"), "when maxFailedIndexes is specified");
   }
-  if (given(spec, "managedBy")) {
-    std::string_view manager = get_string(spec, "managedBy");
+  if (spec.has_managed_by()) {
+    std::string_view manager = spec.managed_by();
     check_domain_path(out, sub(path, "managedBy"), manager);
     if (manager.size() > kManagedByMax) out.too_long(sub(path, "managedBy"), kManagedByMax);
   }
-  bool indexed = get_string(spec, "completionMode") == "Indexed";
+  bool indexed = spec.completion_mode() == "Indexed";
   if (indexed) check_indexed(spec, path, out);
   for (std::string_view name : {"backoffLimitPerIndex", "maxFailedIndexes"}) {
-    if (!indexed && given(spec, name)) out.invalid(sub(path, name), get_int(spec, name), "requires indexed completion mode");
+    if (!indexed && find(value, name)) out.invalid(sub(path, name), get_int(value, name), "requires indexed completion mode");
   }
-  if (given(spec, "podFailurePolicy")) check_failure_policy(spec, sub(path, "podFailurePolicy"), out);
-  if (const json::value* policy = find(spec, "successPolicy")) {
+  if (spec.has_pod_failure_policy()) check_failure_policy(spec, sub(path, "podFailurePolicy"), out);
+  if (spec.has_success_policy()) {
     if (indexed) check_success_policy(spec, sub(path, "successPolicy"), out);
-    else out.invalid_json(sub(path, "successPolicy"), *policy, "requires indexed completion mode");
+    else out.invalid_json(sub(path, "successPolicy"), spec.success_policy().raw(), "requires indexed completion mode");
   }
-  std::string_view replacement = get_string(spec, "podReplacementPolicy");
+  std::string_view replacement = spec.pod_replacement_policy();
   if (!replacement.empty() && replacement != "Failed" &&
-      (given(spec, "podFailurePolicy") || replacement != "TerminatingOrFailed")) {
-    bool only_failed = given(spec, "podFailurePolicy");
+      (spec.has_pod_failure_policy() || replacement != "TerminatingOrFailed")) {
+    bool only_failed = spec.has_pod_failure_policy();
     out.not_supported(
         sub(path, "podReplacementPolicy"), replacement,
         only_failed ? std::vector<std::string>{"Failed"} : std::vector<std::string>{"Failed", "TerminatingOrFailed"});
@@ -182,12 +182,12 @@ void check_job_spec(const json::value& spec, const std::string& path, Findings& 
 }
 
 // The generated labels that separate a job's pods from all others.
-void check_generated(const json::value& job, Findings& out) {
-  const json::value* selector = find(job, "spec.selector");
-  if (!selector || get_bool(job, "spec.manualSelector")) return;
-  std::string uid(get_string(job, "metadata.uid")), name(get_string(job, "metadata.name"));
+void check_generated(view::Job job, Findings& out) {
+  const json::value* selector = job.spec().selector().pointer();
+  if (!selector || job.spec().manual_selector()) return;
+  std::string uid(job.metadata().uid()), name(job.metadata().name());
   if (uid.empty()) out.required("metadata.uid");
-  const json::object& labels = get_object(job, "spec.template.metadata.labels");
+  const json::object& labels = job.spec().template_().metadata().labels();
   json::object expected;
   for (auto [key, want] :
        {std::pair{"controller-uid", &uid}, std::pair{"job-name", &name}, std::pair{"batch.kubernetes.io/controller-uid", &uid},
@@ -202,19 +202,20 @@ void check_generated(const json::value& job, Findings& out) {
   if (parsed && !parsed->matches(expected)) out.invalid_json("spec.selector", *selector, "`selector` not auto-generated");
 }
 
-void check_job(const json::value& job, const std::string& path, Findings& out) {
+void check_job(const json::value& value, const std::string& path, Findings& out) {
   if (!path.empty()) return;
+  view::Job job(value);
+  view::JobSpec spec = job.spec();
   check_generated(job, out);
-  const json::value* selector = find(job, "spec.selector");
+  const json::value* selector = spec.selector().pointer();
   if (!selector) out.required("spec.selector");
   auto parsed = LabelSelector::from_json(selector);
-  const json::value* spec = find(job, "spec");
-  if (parsed && spec) check_template_labels(*spec, *parsed, "spec", out);
-  int64_t completions = get_int(job, "spec.completions");
-  if (get_string(job, "spec.completionMode") != "Indexed" || completions <= 0) return;
-  std::string host = std::string(get_string(job, "metadata.name")) + "-" + std::to_string(completions - 1);
+  if (parsed && spec.pointer()) check_template_labels(spec.raw(), *parsed, "spec", out);
+  int64_t completions = spec.completions();
+  if (spec.completion_mode() != "Indexed" || completions <= 0) return;
+  std::string host = std::string(job.metadata().name()) + "-" + std::to_string(completions - 1);
   if (!dns_label_problems(host).empty()) {
-    out.invalid("metadata.name", get_string(job, "metadata.name"), "will not able to create pod with invalid DNS label: " + host);
+    out.invalid("metadata.name", job.metadata().name(), "will not able to create pod with invalid DNS label: " + host);
   }
 }
 
@@ -223,16 +224,16 @@ constexpr NamedValidationRule kJobChecks[] = {
     {"io.k8s.api.batch.v1.Job", check_job},
 };
 
-bool is_suspended(const json::value& job) {
-  for (const json::value& condition : get_array(job, "status.conditions")) {
-    if (get_string(condition, "type") == "Suspended") return get_string(condition, "status") == "True";
+bool is_suspended(view::Job job) {
+  for (view::JobCondition condition : job.status().conditions()) {
+    if (condition.type() == "Suspended") return condition.status() == "True";
   }
   return false;
 }
 
 // The template without its mutable parts: scheduling fields while the job is suspended and has no pods, and resource amounts.
 json::value fixed_template(const json::value& job, bool places, bool amounts) {
-  const json::value* found = find(job, "spec.template");
+  const json::value* found = view::Job(job).spec().template_().pointer();
   json::value out = found ? *found : json::value();
   if (!out.is_object()) return out;
   for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
@@ -297,19 +298,18 @@ void check_job_update(const json::value& now, const json::value& before, std::st
     std::string path = sub("spec", name);
     check_immutable(out, path, find(now, path), find(before, path));
   };
-  bool indexed = get_string(now, "spec.completionMode") == "Indexed";
-  const json::value *completions = find(now, "spec.completions"), *old = find(before, "spec.completions");
-  bool changed = completions && old && *completions != *old;
-  if (!indexed) immutable("completions");
-  else if (changed && get_int(now, "spec.completions") != get_int(now, "spec.parallelism")) {
-    out.invalid_json("spec.completions", *completions, "can only be modified in tandem with spec.parallelism");
+  view::JobSpec spec = view::Job(now).spec(), old = view::Job(before).spec();
+  view::JobStatus old_status = view::Job(before).status();
+  bool changed = spec.has_completions() && old.has_completions() && spec.completions() != old.completions();
+  if (spec.completion_mode() != "Indexed") immutable("completions");
+  else if (changed && spec.completions() != spec.parallelism()) {
+    out.invalid_json("spec.completions", spec.completions(), "can only be modified in tandem with spec.parallelism");
   }
   immutable("selector");
-  bool still = get_bool(before, "spec.suspend") && get_int(before, "status.active") == 0;
-  bool places = still && (!find(before, "status.startTime") || is_suspended(before)), amounts = still && is_suspended(before);
+  bool suspended = is_suspended(view::Job(before)), still = old.suspend() && old_status.active() == 0;
+  bool places = still && (!old_status.has_start_time() || suspended), amounts = still && suspended;
   if (fixed_template(now, places, amounts) != fixed_template(before, places, amounts)) {
-    const json::value* shown = find(now, "spec.template");
-    out.invalid_json("spec.template", shown ? *shown : json::value(), "field is immutable");
+    out.invalid_json("spec.template", spec.template_().raw(), "field is immutable");
   }
   for (std::string_view name : {"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"})
     immutable(name);
