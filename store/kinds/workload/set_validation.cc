@@ -4,17 +4,18 @@
 #include "store/kinds/workload/workload_kinds.h"
 #include "store/kinds/workload/workload_validation.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-void check_update_strategy(const json::value& spec, const std::string& path, Findings& out) {
+void check_update_strategy(view::StatefulSetUpdateStrategy strategy, const std::string& path, Findings& out) {
   std::string at = sub(path, "updateStrategy");
-  std::string_view type = get_string(spec, "updateStrategy.type");
-  const json::value* rolling = find(spec, "updateStrategy.rollingUpdate");
+  std::string_view type = strategy.type();
+  view::RollingUpdateStatefulSetStrategy rolling = strategy.rolling_update();
   if (type.empty()) return out.required(at);
   if (type == "OnDelete") {
-    if (rolling) out.invalid_json(sub(at, "rollingUpdate"), *rolling, "only allowed for updateStrategy 'RollingUpdate'");
+    if (rolling) out.invalid_json(sub(at, "rollingUpdate"), rolling.raw(), "only allowed for updateStrategy 'RollingUpdate'");
     return;
   }
   if (type != "RollingUpdate") {
@@ -22,8 +23,8 @@ void check_update_strategy(const json::value& spec, const std::string& path, Fin
     return out.invalid_json(at, json::value(std::move(shown)), "must be 'RollingUpdate' or 'OnDelete'");
   }
   if (!rolling) return;
-  out.not_negative(sub(at, "rollingUpdate.partition"), get_int(*rolling, "partition"));
-  const json::value* unavailable = find(*rolling, "maxUnavailable");
+  out.not_negative(sub(at, "rollingUpdate.partition"), rolling.partition());
+  const json::value* unavailable = rolling.max_unavailable();
   if (!unavailable) return;
   std::string here = sub(at, "rollingUpdate.maxUnavailable");
   check_amount(out, here, unavailable);
@@ -31,30 +32,30 @@ void check_update_strategy(const json::value& spec, const std::string& path, Fin
   check_at_most_all(out, here, unavailable);
 }
 
-void check_retention(const json::value& spec, const std::string& path, Findings& out) {
-  const json::value* policy = find(spec, "persistentVolumeClaimRetentionPolicy");
+void check_retention(view::StatefulSetPersistentVolumeClaimRetentionPolicy policy, const std::string& path, Findings& out) {
   if (!policy) return;
-  for (std::string_view when : {"whenDeleted", "whenScaled"}) {
-    std::string_view what = get_string(*policy, when);
+  for (auto [when, what] : {std::pair("whenDeleted", policy.when_deleted()), std::pair("whenScaled", policy.when_scaled())}) {
     if (what == "Retain" || what == "Delete") continue;
     out.not_supported_json(sub(sub(path, "persistentVolumeClaimRetentionPolicy"), when), json::value(what), {"Retain", "Delete"});
   }
 }
 
-void check_stateful_set_spec(const json::value& spec, const std::string& path, Findings& out) {
-  std::string_view policy = get_string(spec, "podManagementPolicy");
+void check_stateful_set_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::StatefulSetSpec spec(value);
+  std::string_view policy = spec.pod_management_policy();
   if (policy.empty()) out.required(sub(path, "podManagementPolicy"));
   else if (policy != "OrderedReady" && policy != "Parallel") {
     out.invalid(sub(path, "podManagementPolicy"), policy, "must be 'OrderedReady' or 'Parallel'");
   }
-  check_update_strategy(spec, path, out);
-  check_retention(spec, path, out);
-  for (std::string_view name : {"replicas", "minReadySeconds", "ordinals.start"})
-    out.not_negative(sub(path, name), get_int(spec, name));
-  check_selector_and_template(spec, "statefulset", path, out);
-  check_labels(out, sub(path, "template.labels"), get_object(spec, "template.metadata.labels"));
-  check_annotations(out, sub(path, "template.annotations"), get_object(spec, "template.metadata.annotations"));
-  check_endless_template(spec, "StatefulSet", path, out);
+  check_update_strategy(spec.update_strategy(), path, out);
+  check_retention(spec.persistent_volume_claim_retention_policy(), path, out);
+  out.not_negative(sub(path, "replicas"), spec.replicas());
+  out.not_negative(sub(path, "minReadySeconds"), spec.min_ready_seconds());
+  out.not_negative(sub(path, "ordinals.start"), spec.ordinals().start());
+  check_selector_and_template(value, "statefulset", path, out);
+  check_labels(out, sub(path, "template.labels"), spec.template_().metadata().labels());
+  check_annotations(out, sub(path, "template.annotations"), spec.template_().metadata().annotations());
+  check_endless_template(value, "StatefulSet", path, out);
 }
 
 void check_daemon_set_spec(const json::value& spec, const std::string& path, Findings& out) {
@@ -65,16 +66,17 @@ void check_daemon_set_spec(const json::value& spec, const std::string& path, Fin
 }
 
 void check_daemon_strategy(const json::value& strategy, const std::string& path, Findings& out) {
-  std::string_view type = get_string(strategy, "type");
+  std::string_view type = view::DaemonSetUpdateStrategy(strategy).type();
   if (type == "OnDelete") return;
   if (type != "RollingUpdate") {
     return out.not_supported_json(path, json::object{{"Type", type}, {"RollingUpdate", nullptr}}, {"RollingUpdate", "OnDelete"});
   }
-  if (!find(strategy, "rollingUpdate")) out.required(sub(path, "rollingUpdate"));
+  if (!view::DaemonSetUpdateStrategy(strategy).has_rolling_update()) out.required(sub(path, "rollingUpdate"));
 }
 
-void check_daemon_rolling(const json::value& rolling, const std::string& path, Findings& out) {
-  const json::value *unavailable = find(rolling, "maxUnavailable"), *surge = find(rolling, "maxSurge");
+void check_daemon_rolling(const json::value& value, const std::string& path, Findings& out) {
+  view::RollingUpdateDaemonSet rolling(value);
+  const json::value *unavailable = rolling.max_unavailable(), *surge = rolling.max_surge();
   check_amount(out, sub(path, "maxUnavailable"), unavailable);
   check_amount(out, sub(path, "maxSurge"), surge);
   check_at_most_all(out, sub(path, "maxUnavailable"), unavailable);
@@ -85,10 +87,10 @@ void check_daemon_rolling(const json::value& rolling, const std::string& path, F
   if (!some_unavailable && !some_surge) out.required(sub(path, "maxUnavailable"), "cannot be 0 when maxSurge is 0");
 }
 
-void check_revision(const json::value& revision, const std::string& path, Findings& out) {
-  const json::value* data = find(revision, "data");
-  if (!data || data->is_null()) out.required(sub(path, "data"), "data is mandatory");
-  out.not_negative(sub(path, "revision"), get_int(revision, "revision"));
+void check_revision(const json::value& value, const std::string& path, Findings& out) {
+  view::ControllerRevision revision(value);
+  if (!revision.has_data()) out.required(sub(path, "data"), "data is mandatory");
+  out.not_negative(sub(path, "revision"), revision.revision());
 }
 
 constexpr NamedValidationRule kSetChecks[] = {
@@ -104,11 +106,11 @@ constexpr NamedValidationRule kSetChecks[] = {
 std::span<const NamedValidationRule> set_rules() { return kSetChecks; }
 
 void check_stateful_set_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  json::value spec = json::object(get_object(now, "spec")), old = json::object(get_object(before, "spec"));
+  json::object spec = view::StatefulSet(now).spec().members(), old = view::StatefulSet(before).spec().members();
   for (std::string_view free : {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals",
                                 "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}) {
-    spec.get_object().erase(free);
-    old.get_object().erase(free);
+    spec.erase(free);
+    old.erase(free);
   }
   if (spec == old) return;
   out.forbidden("spec",
@@ -117,7 +119,7 @@ void check_stateful_set_update(const json::value& now, const json::value& before
 }
 
 void check_revision_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  check_immutable(out, "data", find(now, "data"), find(before, "data"));
+  check_immutable(out, "data", view::ControllerRevision(now).data(), view::ControllerRevision(before).data());
 }
 
 }  // namespace coracle::schema

@@ -5,6 +5,7 @@
 
 #include "store/kinds/workload/workload_kinds.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -21,20 +22,20 @@ void check_replica_set_spec(const json::value& spec, const std::string& path, Fi
   check_endless_template(spec, "ReplicaSet", path, out);
 }
 
-void check_deployment_spec(const json::value& spec, const std::string& path, Findings& out) {
-  check_replica_set_spec(spec, path, out);
-  const json::value* deadline = find(spec, "progressDeadlineSeconds");
-  if (!deadline || !deadline->is_int64()) return;
-  int64_t seconds = deadline->get_int64();
+void check_deployment_spec(const json::value& value, const std::string& path, Findings& out) {
+  check_replica_set_spec(value, path, out);
+  view::DeploymentSpec spec(value);
+  if (!spec.has_progress_deadline_seconds()) return;
+  int64_t seconds = spec.progress_deadline_seconds();
   out.not_negative(sub(path, "progressDeadlineSeconds"), seconds);
-  if (seconds <= get_int(spec, "minReadySeconds")) {
+  if (seconds <= spec.min_ready_seconds()) {
     out.invalid(sub(path, "progressDeadlineSeconds"), seconds, "must be greater than minReadySeconds");
   }
 }
 
 void check_strategy(const json::value& strategy, const std::string& path, Findings& out) {
-  std::string_view type = get_string(strategy, "type");
-  const json::value* rolling = find(strategy, "rollingUpdate");
+  std::string_view type = view::DeploymentStrategy(strategy).type();
+  bool rolling = view::DeploymentStrategy(strategy).has_rolling_update();
   if (type == "Recreate" && rolling) {
     out.forbidden(sub(path, "rollingUpdate"), "may not be specified when strategy `type` is 'Recreate'");
   } else if (type == "RollingUpdate" && !rolling) {
@@ -44,8 +45,9 @@ void check_strategy(const json::value& strategy, const std::string& path, Findin
   }
 }
 
-void check_rolling_update(const json::value& rolling, const std::string& path, Findings& out) {
-  const json::value *unavailable = find(rolling, "maxUnavailable"), *surge = find(rolling, "maxSurge");
+void check_rolling_update(const json::value& value, const std::string& path, Findings& out) {
+  view::RollingUpdateDeployment rolling(value);
+  const json::value *unavailable = rolling.max_unavailable(), *surge = rolling.max_surge();
   check_amount(out, sub(path, "maxUnavailable"), unavailable);
   check_amount(out, sub(path, "maxSurge"), surge);
   if (unavailable && amount_of(unavailable) == 0 && amount_of(surge) == 0) {
@@ -56,9 +58,9 @@ void check_rolling_update(const json::value& rolling, const std::string& path, F
 
 void check_controller_spec(const json::value& spec, const std::string& path, Findings& out) {
   check_workload_counts(spec, path, out);
-  const json::object& selector = get_object(spec, "selector");
+  const json::object& selector = view::ReplicationControllerSpec(spec).selector();
   if (selector.empty()) out.required(sub(path, "selector"));
-  if (!find(spec, "template")) return out.required(sub(path, "template"));
+  if (!view::ReplicationControllerSpec(spec).has_template_()) return out.required(sub(path, "template"));
   if (!selector.empty()) check_template_labels(spec, LabelSelector::from_map(selector), path, out);
   check_endless_template(spec, "ReplicationController", path, out);
 }
@@ -85,15 +87,17 @@ void check_within(Findings& out, const json::value& status, std::initializer_lis
   }
 }
 
+// All workloads have the count at the same place.
 void check_collisions(Findings& out, const json::value& now, const json::value& before) {
-  int64_t count = get_int(now, "status.collisionCount");
+  int64_t count = view::Deployment(now).status().collision_count();
   out.not_negative("status.collisionCount", count);
-  if (count < get_int(before, "status.collisionCount")) out.invalid("status.collisionCount", count, "cannot be decremented");
+  if (count < view::Deployment(before).status().collision_count())
+    out.invalid("status.collisionCount", count, "cannot be decremented");
 }
 
 const json::value& status_of(const json::value& object) {
   static const json::value none = json::object();
-  const json::value* status = find(object, "status");
+  const json::value* status = view::Deployment(object).status().pointer();
   return status ? *status : none;
 }
 
@@ -101,10 +105,12 @@ constexpr std::string_view kMoreThanAll = "cannot be greater than status.replica
 
 }  // namespace
 
+// All workloads but ReplicationControllers have the same selector, and all have the template at the same place.
 void check_selector_and_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {
-  const json::value* selector = find(spec, "selector");
-  const bool given = selector && selector->is_object();
-  if (given && get_object(*selector, "matchLabels").empty() && get_array(*selector, "matchExpressions").empty()) {
+  view::LabelSelector viewed = view::DeploymentSpec(spec).selector();
+  const json::value* selector = viewed.pointer();
+  const bool given = bool(viewed);
+  if (given && viewed.match_labels().empty() && viewed.match_expressions().empty()) {
     out.invalid_json(sub(path, "selector"), *selector, "empty selector is invalid for " + std::string(workload));
     return;
   }
@@ -115,16 +121,17 @@ void check_selector_and_template(const json::value& spec, std::string_view workl
 }
 
 void check_template_labels(const json::value& spec, const LabelSelector& selector, const std::string& path, Findings& out) {
-  if (selector.matches(get_object(spec, "template.metadata.labels"))) return;
-  const json::value* labels = find(spec, "template.metadata.labels");
-  out.invalid_json(sub(path, "template.metadata.labels"), labels ? *labels : json::value(),
+  view::ObjectMeta metadata = view::DeploymentSpec(spec).template_().metadata();
+  if (selector.matches(metadata.labels())) return;
+  out.invalid_json(sub(path, "template.metadata.labels"), metadata.has_labels() ? json::value(metadata.labels()) : json::value(),
                    "`selector` does not match template `labels`");
 }
 
 void check_endless_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {
-  std::string_view policy = get_string(spec, "template.spec.restartPolicy");
+  view::PodSpec pod = view::DeploymentSpec(spec).template_().spec();
+  std::string_view policy = pod.restart_policy();
   if (policy != "Always") out.not_supported(sub(path, "template.spec.restartPolicy"), policy, {"Always"});
-  if (find(spec, "template.spec.activeDeadlineSeconds")) {
+  if (pod.has_active_deadline_seconds()) {
     out.forbidden(sub(path, "template.spec.activeDeadlineSeconds"),
                   "activeDeadlineSeconds in " + std::string(workload) + " is not Supported");
   }
@@ -133,7 +140,8 @@ void check_endless_template(const json::value& spec, std::string_view workload, 
 std::span<const NamedValidationRule> workload_rules() { return kWorkloadChecks; }
 
 void check_workload_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  check_immutable(out, "spec.selector", find(now, "spec.selector"), find(before, "spec.selector"));
+  check_immutable(out, "spec.selector", view::Deployment(now).spec().selector().pointer(),
+                  view::Deployment(before).spec().selector().pointer());
 }
 
 void check_replica_set_status(const json::value& now, const json::value&, Findings& out) {
