@@ -4,25 +4,29 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "store/kinds/pod/pod_kinds.h"
 #include "store/kinds/pod/pod_validation.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-std::set<std::string_view> names_in(const json::array& list, std::string_view field) {
+template <typename View>
+std::set<std::string_view> texts_in(view::Range<View> list, std::string_view (View::*field)() const) {
   std::set<std::string_view> out;
-  for (const json::value& one : list) out.insert(get_string(one, field));
+  for (View one : list) out.insert((one.*field)());
   return out;
 }
 
 void check_debug_container(const json::value& container, const std::set<std::string_view>& others, const std::string& path,
                            Findings& out) {
   constexpr std::string_view kWords = "cannot be set for an Ephemeral Container";
-  std::string_view target = get_string(container, "targetContainerName");
+  std::string_view target = view::EphemeralContainer(container).target_container_name();
   if (!target.empty() && !others.contains(target)) out.not_found(sub(path, "targetContainerName"), target);
   for (std::string_view field : {"ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy",
                                  "restartPolicy", "restartPolicyRules"}) {
@@ -30,13 +34,12 @@ void check_debug_container(const json::value& container, const std::set<std::str
     bool empty = !found || (found->is_array() && found->get_array().empty());
     if (!empty) out.forbidden(sub(path, field), kWords);
   }
-  const json::value* resources = find(container, "resources");
-  if (resources && resources->is_object() && !resources->get_object().empty()) out.forbidden(sub(path, "resources"), kWords);
-  const json::array& mounts = get_array(container, "volumeMounts");
+  if (!view::Container(container).resources().members().empty()) out.forbidden(sub(path, "resources"), kWords);
+  view::Range<view::VolumeMount> mounts = view::Container(container).volume_mounts();
   for (size_t i = 0; i < mounts.size(); ++i) {
-    for (std::string_view field : {"subPath", "subPathExpr"}) {
-      if (!get_string(mounts[i], field).empty()) out.forbidden(sub(item(sub(path, "volumeMounts"), i), field), kWords);
-    }
+    std::string at = item(sub(path, "volumeMounts"), i);
+    if (!mounts[i].sub_path().empty()) out.forbidden(sub(at, "subPath"), kWords);
+    if (!mounts[i].sub_path_expr().empty()) out.forbidden(sub(at, "subPathExpr"), kWords);
   }
 }
 
@@ -44,21 +47,21 @@ struct PodVolumes {
   std::set<std::string_view> all, claims;  // by name; claims: those that may be block devices
 };
 
-PodVolumes volumes_of(const json::value& spec) {
-  PodVolumes volumes{names_in(get_array(spec, "volumes"), "name"), {}};
-  for (const json::value& volume : get_array(spec, "volumes")) {
-    if (find(volume, "persistentVolumeClaim") || find(volume, "ephemeral")) volumes.claims.insert(get_string(volume, "name"));
+PodVolumes volumes_of(view::PodSpec spec) {
+  PodVolumes volumes{texts_in(spec.volumes(), &view::Volume::name), {}};
+  for (view::Volume volume : spec.volumes()) {
+    if (volume.has_persistent_volume_claim() || volume.has_ephemeral()) volumes.claims.insert(volume.name());
   }
   return volumes;
 }
 
-void check_devices(const PodVolumes& pod, const json::value& container, const std::string& path, Findings& out) {
-  std::set<std::string_view> mounted = names_in(get_array(container, "volumeMounts"), "name"),
-                             places = names_in(get_array(container, "volumeMounts"), "mountPath"), names, paths;
-  const json::array& devices = get_array(container, "volumeDevices");
+void check_devices(const PodVolumes& pod, view::Container container, const std::string& path, Findings& out) {
+  std::set<std::string_view> mounted = texts_in(container.volume_mounts(), &view::VolumeMount::name),
+                             places = texts_in(container.volume_mounts(), &view::VolumeMount::mount_path), names, paths;
+  view::Range<view::VolumeDevice> devices = container.volume_devices();
   for (size_t i = 0; i < devices.size(); ++i) {
     std::string at = item(sub(path, "volumeDevices"), i);
-    std::string_view name = get_string(devices[i], "name"), place = get_string(devices[i], "devicePath");
+    std::string_view name = devices[i].name(), place = devices[i].device_path();
     if (!names.insert(name).second) out.invalid(sub(at, "name"), name, "must be unique");
     if (!name.empty() && !pod.all.contains(name)) out.not_found(sub(at, "name"), name);
     if (pod.all.contains(name) && !pod.claims.contains(name)) {
@@ -74,42 +77,42 @@ void check_devices(const PodVolumes& pod, const json::value& container, const st
   }
 }
 
-void check_propagation(const json::value& container, const std::string& path, Findings& out) {
-  const json::array& mounts = get_array(container, "volumeMounts");
+void check_propagation(view::Container container, const std::string& path, Findings& out) {
+  view::Range<view::VolumeMount> mounts = container.volume_mounts();
   for (size_t i = 0; i < mounts.size(); ++i) {
-    bool both_ways = get_string(mounts[i], "mountPropagation") == "Bidirectional";
-    if (!both_ways || get_bool(container, "securityContext.privileged")) continue;
+    bool both_ways = mounts[i].mount_propagation() == "Bidirectional";
+    if (!both_ways || container.security_context().privileged()) continue;
     out.forbidden(sub(item(sub(path, "volumeMounts"), i), "mountPropagation"),
                   "Bidirectional mount propagation is available only to privileged containers");
   }
 }
 
-void check_hooks(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
-  int64_t grace = get_int(spec, "terminationGracePeriodSeconds");
-  for (std::string_view hook : {"postStart", "preStop"}) {
-    const json::value* sleep = find_keys(container, {"lifecycle", hook, "sleep"});
-    int64_t seconds = sleep ? get_int(*sleep, "seconds") : 0;
-    if (!sleep || (seconds >= 0 && seconds <= grace)) continue;
+void check_hooks(view::PodSpec spec, view::Container container, const std::string& path, Findings& out) {
+  int64_t grace = spec.termination_grace_period_seconds();
+  view::Lifecycle lifecycle = container.lifecycle();
+  for (auto [hook, handler] : {std::pair("postStart", lifecycle.post_start()), std::pair("preStop", lifecycle.pre_stop())}) {
+    int64_t seconds = handler.sleep().seconds();
+    if (!handler.has_sleep() || (seconds >= 0 && seconds <= grace)) continue;
     out.invalid(sub(sub(sub(path, "lifecycle"), hook), "sleep"), seconds,
                 "must be non-negative and less than terminationGracePeriodSeconds (" + std::to_string(grace) + ")");
   }
-  if (find(container, "lifecycle.stopSignal") && get_string(spec, "os.name").empty()) {
+  if (lifecycle.has_stop_signal() && spec.os().name().empty()) {
     out.forbidden(sub(path, "lifecycle.stopSignal"), "may not be set for containers with empty `spec.os.name`");
   }
 }
 
-void check_resize_policies(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
-  const json::array& policies = get_array(container, "resizePolicy");
+void check_resize_policies(view::PodSpec spec, view::Container container, const std::string& path, Findings& out) {
+  view::Range<view::ContainerResizePolicy> policies = container.resize_policy();
   std::string at = sub(path, "resizePolicy");
   std::set<std::string_view> seen;
   for (size_t i = 0; i < policies.size(); ++i) {
-    std::string_view name = get_string(policies[i], "resourceName"), policy = get_string(policies[i], "restartPolicy");
+    std::string_view name = policies[i].resource_name(), policy = policies[i].restart_policy();
     if (!seen.insert(name).second) out.duplicate(item(at, i), name);
     if (!name.empty() && name != "cpu" && name != "memory") out.not_supported(at, name, {"cpu", "memory"});
     if (!policy.empty() && policy != "NotRequired" && policy != "RestartContainer") {
       out.not_supported(at, policy, {"NotRequired", "RestartContainer"});
     }
-    if (get_string(spec, "restartPolicy") == "Never" && policy == "RestartContainer") {
+    if (spec.restart_policy() == "Never" && policy == "RestartContainer") {
       out.invalid(at, policy, "must be 'NotRequired' when `restartPolicy` is 'Never'");
     }
   }
@@ -133,12 +136,12 @@ bool is_sysctl(std::string_view name) {
   return true;
 }
 
-void check_sysctls(const json::value& spec, const std::string& path, Findings& out) {
-  const json::array& sysctls = get_array(spec, "securityContext.sysctls");
+void check_sysctls(view::PodSpec spec, const std::string& path, Findings& out) {
+  view::Range<view::Sysctl> sysctls = spec.security_context().sysctls();
   std::set<std::string_view> seen;
   for (size_t i = 0; i < sysctls.size(); ++i) {
     std::string at = sub(item(sub(path, "securityContext.sysctls"), i), "name");
-    std::string_view name = get_string(sysctls[i], "name");
+    std::string_view name = sysctls[i].name();
     if (name.empty()) continue;  // reported by the tables
     if (!is_sysctl(name)) {
       out.invalid(at, name,
@@ -150,39 +153,41 @@ void check_sysctls(const json::value& spec, const std::string& path, Findings& o
     bool net = name.starts_with("net.") || name.starts_with("net/");
     bool ipc = name.starts_with("kernel.shm") || name.starts_with("kernel.msg") || name == "kernel.sem" ||
                name.starts_with("fs.mqueue.");
-    if (net && get_bool(spec, "hostNetwork")) out.invalid(at, name, "may not be specified when 'hostNetwork' is true");
-    if (ipc && get_bool(spec, "hostIPC")) out.invalid(at, name, "may not be specified when 'hostIPC' is true");
+    if (net && spec.host_network()) out.invalid(at, name, "may not be specified when 'hostNetwork' is true");
+    if (ipc && spec.host_ipc()) out.invalid(at, name, "may not be specified when 'hostIPC' is true");
   }
 }
 
-void check_claims(const json::value& spec, const std::string& path, Findings& out) {
-  const json::array& claims = get_array(spec, "resourceClaims");
+void check_claims(view::PodSpec spec, const std::string& path, Findings& out) {
+  view::Range<view::PodResourceClaim> claims = spec.resource_claims();
   std::set<std::string_view> seen;
   for (size_t i = 0; i < claims.size(); ++i) {
     std::string at = item(sub(path, "resourceClaims"), i);
-    std::string_view name = get_string(claims[i], "name");
+    std::string_view name = claims[i].name();
     if (!name.empty() && !seen.insert(name).second) out.duplicate(sub(at, "name"), name);
     else if (!name.empty()) out.invalid_all(sub(at, "name"), name, dns_label_problems(name));
-    bool claim = find(claims[i], "resourceClaimName"), made = find(claims[i], "resourceClaimTemplateName");
+    bool claim = claims[i].has_resource_claim_name(), made = claims[i].has_resource_claim_template_name();
     if (claim && made)
-      out.invalid_json(at, claims[i], "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
-    if (!claim && !made) out.invalid_json(at, claims[i], "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
-    for (std::string_view field : {"resourceClaimName", "resourceClaimTemplateName"}) {
-      std::string_view text = get_string(claims[i], field);
-      if (find(claims[i], field)) out.invalid_all(sub(at, field), text, dns_subdomain_problems(text));
+      out.invalid_json(at, claims[i].raw(), "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+    if (!claim && !made)
+      out.invalid_json(at, claims[i].raw(), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+    for (auto [field, is_given, text] :
+         {std::tuple("resourceClaimName", claim, claims[i].resource_claim_name()),
+          std::tuple("resourceClaimTemplateName", made, claims[i].resource_claim_template_name())}) {
+      if (is_given) out.invalid_all(sub(at, field), text, dns_subdomain_problems(text));
     }
   }
 }
 
 // What a container uses of the pod's claims: a whole claim or some of its requests.
-void check_used_claims(const json::value& container, const std::set<std::string_view>& claims, const std::string& path,
+void check_used_claims(view::Container container, const std::set<std::string_view>& claims, const std::string& path,
                        Findings& out) {
-  const json::array& used = get_array(container, "resources.claims");
+  view::Range<view::ResourceClaim> used = container.resources().claims();
   std::set<std::string> seen;               // "claim" and "claim/request"
   std::set<std::string_view> seen_in_part;  // claims with a request
   for (size_t i = 0; i < used.size(); ++i) {
     std::string at = item(sub(path, "resources.claims"), i);
-    std::string_view name = get_string(used[i], "name"), request = get_string(used[i], "request");
+    std::string_view name = used[i].name(), request = used[i].request();
     if (name.empty()) {
       out.required(at);
       continue;
@@ -198,38 +203,38 @@ void check_used_claims(const json::value& container, const std::set<std::string_
   }
 }
 
-std::optional<Quantity> amount_in(const json::value& owner, std::string_view list, std::string_view name) {
-  const json::value* found = get_object(owner, sub("resources", list)).if_contains(name);
+std::optional<Quantity> amount_in(const json::object& amounts, std::string_view name) {
+  const json::value* found = amounts.if_contains(name);
   auto amount = found ? Quantity::from_json(*found) : Quantity();
   return found && amount ? std::optional(*amount) : std::nullopt;
 }
 
 // The highest sum of requests at one time: first each init container with the sidecars that started before it, then all
 // containers.
-Quantity asked_together(const json::value& spec, std::string_view name) {
+Quantity asked_together(view::PodSpec spec, std::string_view name) {
   Quantity sidecars, most, running;
-  for (const json::value& container : get_array(spec, "initContainers")) {
-    Quantity own = amount_in(container, "requests", name).value_or(Quantity());
-    bool stays = get_string(container, "restartPolicy") == "Always";
+  for (view::Container container : spec.init_containers()) {
+    Quantity own = amount_in(container.resources().requests(), name).value_or(Quantity());
+    bool stays = container.restart_policy() == "Always";
     own += sidecars;
     if (stays) sidecars = own;
     most = std::max(most, own);
   }
-  for (const json::value& container : get_array(spec, "containers"))
-    running += amount_in(container, "requests", name).value_or(Quantity());
+  for (view::Container container : spec.containers())
+    running += amount_in(container.resources().requests(), name).value_or(Quantity());
   running += sidecars;
   return std::max(most, running);
 }
 
 // Pod-level resources, and their relation to the containers' resources. Source: KEP-2837.
-void check_pod_resources(const json::value& spec, const std::string& path, Findings& out) {
-  const json::value* resources = find(spec, "resources");
+void check_pod_resources(view::PodSpec spec, const std::string& path, Findings& out) {
+  view::ResourceRequirements resources = spec.resources();
   std::string at = sub(path, "resources");
   if (!resources) return;
-  if (!get_array(*resources, "claims").empty())
-    out.forbidden(sub(at, "claims"), "claims cannot be set for Resources at pod-level");
-  for (std::string_view list : {"limits", "requests"}) {
-    for (const auto& pair : get_object(*resources, list)) {
+  if (!resources.claims().empty()) out.forbidden(sub(at, "claims"), "claims cannot be set for Resources at pod-level");
+  for (auto [list, amounts] : {std::pair(std::string_view("limits"), &resources.limits()),
+                               std::pair(std::string_view("requests"), &resources.requests())}) {
+    for (const auto& pair : *amounts) {
       std::string_view name = pair.key();
       auto amount = Quantity::from_json(pair.value());
       std::string here = entry(sub(at, list), name);
@@ -239,9 +244,9 @@ void check_pod_resources(const json::value& spec, const std::string& path, Findi
       Quantity asked = list == "requests" ? asked_together(spec, name) : Quantity();
       if (*amount < asked)
         out.invalid(here, amount->text(), "must be greater than or equal to aggregate container requests of " + asked.text());
-      const json::array& containers = get_array(spec, "containers");
+      view::Range<view::Container> containers = spec.containers();
       for (size_t i = 0; list == "limits" && i < containers.size(); ++i) {
-        auto limit = amount_in(containers[i], "limits", name);
+        auto limit = amount_in(containers[i].resources().limits(), name);
         if (limit && *amount < *limit)
           out.invalid(entry(item(sub(at, "containers"), i), name) + ".limits", limit->text(),
                       "must be less than or equal to pod limits of " + amount->text());
@@ -256,8 +261,8 @@ void each_security_context(const json::value& spec, const std::string& path, Vis
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     const json::array& containers = get_array(spec, list);
     for (size_t i = 0; i < containers.size(); ++i) {
-      const json::value* context = find(containers[i], "securityContext");
-      if (context) visit(*context, sub(item(sub(path, list), i), "securityContext"));
+      view::SecurityContext context = view::Container(containers[i]).security_context();
+      if (context) visit(context.raw(), sub(item(sub(path, list), i), "securityContext"));
     }
   }
 }
@@ -277,7 +282,7 @@ void check_windows(const json::value& spec, const std::string& path, Findings& o
   for (std::string_view field : {"hostPID", "hostIPC"}) {
     if (get_bool(spec, field)) out.forbidden(sub(path, field), kWords);
   }
-  const json::value* of_pod = find(spec, "securityContext");
+  const json::value* of_pod = view::PodSpec(spec).security_context().pointer();
   for (std::string_view field :
        {"appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls", "runAsUser",
         "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"}) {
@@ -294,15 +299,16 @@ void check_windows(const json::value& spec, const std::string& path, Findings& o
 
 void check_linux(const json::value& spec, const std::string& path, Findings& out) {
   constexpr std::string_view kWords = "windows options cannot be set for a linux pod";
-  if (find(spec, "securityContext.windowsOptions")) out.forbidden(sub(path, "securityContext.windowsOptions"), kWords);
+  if (view::PodSpec(spec).security_context().has_windows_options())
+    out.forbidden(sub(path, "securityContext.windowsOptions"), kWords);
   each_security_context(spec, path, [&](const json::value& context, const std::string& at) {
-    if (find(context, "windowsOptions")) out.forbidden(sub(at, "windowsOptions"), kWords);
+    if (view::SecurityContext(context).has_windows_options()) out.forbidden(sub(at, "windowsOptions"), kWords);
   });
 }
 
 void check_system(const json::value& spec, const std::string& path, Findings& out) {
-  std::string_view name = get_string(spec, "os.name");
-  if (find(spec, "os") && name.empty()) out.required(sub(path, "os.name"), "cannot be empty");
+  std::string_view name = view::PodSpec(spec).os().name();
+  if (view::PodSpec(spec).has_os() && name.empty()) out.required(sub(path, "os.name"), "cannot be empty");
   if (!name.empty() && name != "linux" && name != "windows") out.not_supported(sub(path, "os"), name, {"linux", "windows"});
   if (name == "linux") check_linux(spec, path, out);
   if (name == "windows") check_windows(spec, path, out);
@@ -310,28 +316,30 @@ void check_system(const json::value& spec, const std::string& path, Findings& ou
 
 }  // namespace
 
-void check_surroundings(const json::value& spec, const std::string& path, Findings& out) {
+void check_surroundings(const json::value& value, const std::string& path, Findings& out) {
+  view::PodSpec spec(value);
   check_sysctls(spec, path, out);
   check_claims(spec, path, out);
-  check_system(spec, path, out);
+  check_system(value, path, out);
   check_pod_resources(spec, path, out);
   PodVolumes volumes = volumes_of(spec);
-  const std::set<std::string_view> claims = names_in(get_array(spec, "resourceClaims"), "name");
+  const std::set<std::string_view> claims = texts_in(spec.resource_claims(), &view::PodResourceClaim::name);
   std::set<std::string_view> others;
   for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
-    const json::array& containers = get_array(spec, list);
+    const json::array& containers = get_array(value, list);
     for (size_t i = 0; i < containers.size(); ++i) {
       std::string at = item(sub(path, list), i);
-      check_devices(volumes, containers[i], at, out);
-      check_propagation(containers[i], at, out);
-      check_used_claims(containers[i], claims, at, out);
+      view::Container container(containers[i]);  // debug containers have the same fields
+      check_devices(volumes, container, at, out);
+      check_propagation(container, at, out);
+      check_used_claims(container, claims, at, out);
       if (list == "ephemeralContainers") {
         check_debug_container(containers[i], others, at, out);
         continue;
       }
-      check_hooks(spec, containers[i], at, out);
-      check_resize_policies(spec, containers[i], at, out);
-      others.insert(get_string(containers[i], "name"));
+      check_hooks(spec, container, at, out);
+      check_resize_policies(spec, container, at, out);
+      others.insert(container.name());
     }
   }
 }
