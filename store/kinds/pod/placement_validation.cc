@@ -7,27 +7,24 @@
 
 #include "store/kinds/pod/pod_kinds.h"
 #include "store/kinds/pod/pod_validation.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-std::string_view text_of(const json::value& value) {
-  return value.is_string() ? std::string_view(value.get_string()) : std::string_view();
-}
-
 // Calls `visit` for each value of the selector's requirements that no label can have, with its path.
 template <typename Visit>
-void each_impossible_value(const json::value& selector, const std::string& path, Visit visit) {
-  const json::array& terms = get_array(selector, "nodeSelectorTerms");
+void each_impossible_value(view::NodeSelector selector, const std::string& path, Visit visit) {
+  view::Range<view::NodeSelectorTerm> terms = selector.node_selector_terms();
   for (size_t i = 0; i < terms.size(); ++i) {
-    const json::array& requirements = get_array(terms[i], "matchExpressions");
+    view::Range<view::NodeSelectorRequirement> requirements = terms[i].match_expressions();
     for (size_t j = 0; j < requirements.size(); ++j) {
-      const json::array& values = get_array(requirements[j], "values");
+      view::Range<std::string_view> values = requirements[j].values();
       for (size_t k = 0; k < values.size(); ++k) {
-        std::vector<std::string> problems = label_value_problems(text_of(values[k]));
+        std::vector<std::string> problems = label_value_problems(values[k]);
         if (problems.empty()) continue;
         std::string at = item(sub(item(sub(path, "nodeSelectorTerms"), i), "matchExpressions"), j);
-        visit(text_of(values[k]), item(sub(at, "values"), k), problems);
+        visit(values[k], item(sub(at, "values"), k), problems);
       }
     }
   }
@@ -37,12 +34,13 @@ void each_impossible_value(const json::value& selector, const std::string& path,
 bool had_impossible_values(const json::value* old, const std::string& path) {
   const json::value* before = old ? find(*old, path) : nullptr;
   bool had = false;
-  if (before) each_impossible_value(*before, "", [&](auto&&...) { had = true; });
+  if (before) each_impossible_value(view::NodeSelector(*before), "", [&](auto&&...) { had = true; });
   return had;
 }
 
-void check_node_selector(const json::value& selector, const std::string& path, Findings& out) {
-  if (get_array(selector, "nodeSelectorTerms").empty()) {
+void check_node_selector(const json::value& value, const std::string& path, Findings& out) {
+  view::NodeSelector selector(value);
+  if (selector.node_selector_terms().empty()) {
     out.required(sub(path, "nodeSelectorTerms"), "must have at least one node selector term");
   }
   if (had_impossible_values(out.old(), path)) return;
@@ -53,11 +51,11 @@ void check_node_selector(const json::value& selector, const std::string& path, F
 
 // The only selectable field of a node is its name.
 void check_node_fields(const json::value& term, const std::string& path, Findings& out) {
-  const json::array& fields = get_array(term, "matchFields");
+  view::Range<view::NodeSelectorRequirement> fields = view::NodeSelectorTerm(term).match_fields();
   for (size_t i = 0; i < fields.size(); ++i) {
     std::string at = item(sub(path, "matchFields"), i);
-    std::string_view op = get_string(fields[i], "operator"), key = get_string(fields[i], "key");
-    const json::array& values = get_array(fields[i], "values");
+    std::string_view op = fields[i].operator_(), key = fields[i].key();
+    view::Range<std::string_view> values = fields[i].values();
     if (op != "In" && op != "NotIn") {
       out.invalid(sub(at, "operator"), op, "not a valid selector operator");
     } else if (values.size() != 1) {
@@ -68,27 +66,27 @@ void check_node_fields(const json::value& term, const std::string& path, Finding
       continue;
     }
     for (size_t j = 0; j < values.size(); ++j) {
-      out.invalid_all(item(sub(at, "values"), j), text_of(values[j]), dns_subdomain_problems(text_of(values[j])));
+      out.invalid_all(item(sub(at, "values"), j), values[j], dns_subdomain_problems(values[j]));
     }
   }
 }
 
 void check_weight(const json::value& term, const std::string& path, Findings& out) {
-  int64_t weight = get_int(term, "weight");
+  int64_t weight = view::WeightedPodAffinityTerm(term).weight();  // or of a PreferredSchedulingTerm
   if (weight < 1 || weight > 100) out.invalid(sub(path, "weight"), weight, "must be in the range 1-100");
 }
 
 // A selector that names a key of matchLabelKeys itself, and therefore twice: the server has added each of these keys to the
 // selector of a pod (pod_strategy.cc). In a template, where it has not, the key is still named once. The path is Kubernetes' own.
-void check_keys_are_new(const json::value& owner, const std::string& path, Findings& out) {
-  const json::array& keys = get_array(owner, "matchLabelKeys");
+void check_keys_are_new(view::Range<std::string_view> keys, view::LabelSelector selector, const std::string& path,
+                        Findings& out) {
   if (keys.empty()) return;
   std::map<std::string_view, size_t> places;
-  for (size_t i = 0; i < keys.size(); ++i) places[text_of(keys[i])] = i;
+  for (size_t i = 0; i < keys.size(); ++i) places[keys[i]] = i;
   std::set<std::string_view> selected;
-  for (const auto& pair : get_object(owner, "labelSelector.matchLabels")) selected.insert(pair.key());
-  for (const json::value& requirement : get_array(owner, "labelSelector.matchExpressions")) {
-    std::string_view key = get_string(requirement, "key");
+  for (const auto& pair : selector.match_labels()) selected.insert(pair.key());
+  for (view::LabelSelectorRequirement requirement : selector.match_expressions()) {
+    std::string_view key = requirement.key();
     auto place = places.find(key);
     if (!selected.insert(key).second && place != places.end())
       out.invalid(item(path, place->second), key, "exists in both matchLabelKeys and labelSelector");
@@ -96,48 +94,47 @@ void check_keys_are_new(const json::value& owner, const std::string& path, Findi
 }
 
 // Keys whose values come from the pod: names of labels, only allowed together with a selector.
-void check_label_keys(const json::value& owner, std::string_view field, const std::string& path, Findings& out) {
-  const json::array& keys = get_array(owner, field);
+void check_label_keys(view::Range<std::string_view> keys, bool has_selector, std::string_view field, const std::string& path,
+                      Findings& out) {
   if (keys.empty()) return;
-  if (!find(owner, "labelSelector"))
-    return out.forbidden(sub(path, field), "must not be specified when labelSelector is not set");
+  if (!has_selector) return out.forbidden(sub(path, field), "must not be specified when labelSelector is not set");
   for (size_t i = 0; i < keys.size(); ++i) {
-    out.invalid_all(item(sub(path, field), i), text_of(keys[i]), qualified_name_problems(text_of(keys[i])));
+    out.invalid_all(item(sub(path, field), i), keys[i], qualified_name_problems(keys[i]));
   }
 }
 
-void check_affinity_term(const json::value& term, const std::string& path, Findings& out) {
-  const json::array& namespaces = get_array(term, "namespaces");
-  for (const json::value& ns : namespaces) out.invalid_all(sub(path, "namespace"), text_of(ns), dns_label_problems(text_of(ns)));
-  check_label_keys(term, "matchLabelKeys", path, out);
-  check_label_keys(term, "mismatchLabelKeys", path, out);
-  check_keys_are_new(term, path, out);
-  const json::array &match = get_array(term, "matchLabelKeys"), &mismatch = get_array(term, "mismatchLabelKeys");
-  std::set<std::string_view> mismatched;
-  for (const json::value& key : mismatch) mismatched.insert(text_of(key));
+void check_affinity_term(const json::value& value, const std::string& path, Findings& out) {
+  view::PodAffinityTerm term(value);
+  for (std::string_view ns : term.namespaces()) out.invalid_all(sub(path, "namespace"), ns, dns_label_problems(ns));
+  view::Range<std::string_view> match = term.match_label_keys(), mismatch = term.mismatch_label_keys();
+  check_label_keys(match, term.has_label_selector(), "matchLabelKeys", path, out);
+  check_label_keys(mismatch, term.has_label_selector(), "mismatchLabelKeys", path, out);
+  check_keys_are_new(match, term.label_selector(), path, out);
+  std::set<std::string_view> mismatched(mismatch.begin(), mismatch.end());
   for (size_t i = 0; i < match.size(); ++i) {
-    if (!mismatched.contains(text_of(match[i]))) continue;
-    out.invalid(item(sub(path, "matchLabelKeys"), i), text_of(match[i]), "exists in both matchLabelKeys and mismatchLabelKeys");
+    if (!mismatched.contains(match[i])) continue;
+    out.invalid(item(sub(path, "matchLabelKeys"), i), match[i], "exists in both matchLabelKeys and mismatchLabelKeys");
   }
-  std::string_view key = get_string(term, "topologyKey");
+  std::string_view key = term.topology_key();
   if (key.empty()) out.required(sub(path, "topologyKey"), "can not be empty");
   out.invalid_all(sub(path, "topologyKey"), key, qualified_name_problems(key));
 }
 
-void check_spread(const json::value& constraint, const std::string& path, Findings& out) {
-  int64_t skew = get_int(constraint, "maxSkew"), domains = get_int(constraint, "minDomains");
-  std::string_view when = get_string(constraint, "whenUnsatisfiable");
+void check_spread(const json::value& value, const std::string& path, Findings& out) {
+  view::TopologySpreadConstraint constraint(value);
+  int64_t skew = constraint.max_skew(), domains = constraint.min_domains();
+  std::string_view when = constraint.when_unsatisfiable();
   if (skew <= 0) out.invalid(sub(path, "maxSkew"), skew, "must be greater than zero");
-  if (get_string(constraint, "topologyKey").empty()) out.required(sub(path, "topologyKey"), "can not be empty");
-  if (find(constraint, "minDomains")) {
+  if (constraint.topology_key().empty()) out.required(sub(path, "topologyKey"), "can not be empty");
+  if (constraint.has_min_domains()) {
     if (domains <= 0) out.invalid(sub(path, "minDomains"), domains, "must be greater than zero");
     if (when != "DoNotSchedule") {
       out.invalid(sub(path, "minDomains"), domains,
                   "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + std::string(when));
     }
   }
-  check_label_keys(constraint, "matchLabelKeys", path, out);
-  check_keys_are_new(constraint, path, out);
+  check_label_keys(constraint.match_label_keys(), constraint.has_label_selector(), "matchLabelKeys", path, out);
+  check_keys_are_new(constraint.match_label_keys(), constraint.label_selector(), path, out);
 }
 
 constexpr NamedValidationRule kPlacementChecks[] = {
@@ -153,26 +150,26 @@ constexpr NamedValidationRule kPlacementChecks[] = {
 
 std::span<const NamedValidationRule> placement_rules() { return kPlacementChecks; }
 
-void check_placement(const json::value& spec, const std::string& path, Findings& out) {
+void check_placement(const json::value& value, const std::string& path, Findings& out) {
+  view::PodSpec spec(value);
   std::set<std::string> seen;
-  const json::array& spreads = get_array(spec, "topologySpreadConstraints");
+  view::Range<view::TopologySpreadConstraint> spreads = spec.topology_spread_constraints();
   for (size_t i = spreads.size(); i-- > 0;) {  // reports the earlier one of two
-    std::string pair = "{" + std::string(get_string(spreads[i], "topologyKey")) + ", " +
-                       std::string(get_string(spreads[i], "whenUnsatisfiable")) + "}";
+    std::string pair = "{" + std::string(spreads[i].topology_key()) + ", " + std::string(spreads[i].when_unsatisfiable()) + "}";
     if (!seen.insert(pair).second)
       out.duplicate(sub(item(sub(path, "topologySpreadConstraints"), i), "{topologyKey, whenUnsatisfiable}"), pair);
   }
   std::set<std::string_view> gates;
-  const json::array& scheduling = get_array(spec, "schedulingGates");
+  view::Range<view::PodSchedulingGate> scheduling = spec.scheduling_gates();
   for (size_t i = 0; i < scheduling.size(); ++i) {
-    std::string_view name = get_string(scheduling[i], "name");
+    std::string_view name = scheduling[i].name();
     std::string at = item(sub(path, "schedulingGates"), i);
     out.invalid_all(at, name, qualified_name_problems(name));
     if (!gates.insert(name).second) out.duplicate(at, name);
   }
-  const json::array& readiness = get_array(spec, "readinessGates");
+  view::Range<view::PodReadinessGate> readiness = spec.readiness_gates();
   for (size_t i = 0; i < readiness.size(); ++i) {
-    std::string_view type = get_string(readiness[i], "conditionType");
+    std::string_view type = readiness[i].condition_type();
     out.invalid_all(sub(item(sub(path, "readinessGates"), i), "conditionType"), type, qualified_name_problems(type));
   }
 }
