@@ -52,9 +52,10 @@ kinds::Ranges ranges_of(const Config& config) {
 
 // The default limit of all objects' size. All objects are in memory.
 size_t store_bytes_max(const Config& config) {
-  if (config.store_max_size != 0) return size_t(config.store_max_size) << 20;
+  constexpr uint64_t kAddressable = sizeof(void*) == 4 ? uint64_t(1) << 30 : SIZE_MAX;  // a program has three gigabytes there
+  if (config.store_max_size != 0) return size_t(std::min(uint64_t(config.store_max_size) << 20, kAddressable));
   auto memory = uint64_t(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * uint64_t(std::max(0L, ::sysconf(_SC_PAGESIZE)));
-  return std::clamp<uint64_t>(memory / 8, 64 << 20, uint64_t(2) << 30);
+  return size_t(std::clamp<uint64_t>(memory / 8, 64 << 20, std::min(uint64_t(2) << 30, kAddressable)));
 }
 
 EventRecord store_full_event(const engine::Usage& usage, const std::string& node) {

@@ -48,7 +48,7 @@ void TextLog::write(LogLevel level, std::string_view component, std::string_view
 void TextLog::turn_over() {
   struct stat now {
   }, at_path{};
-  if (::fstat(fd_, &now) != 0 || !S_ISREG(now.st_mode) || size_t(now.st_size) < file_bytes_max_) return;
+  if (::fstat(fd_, &now) != 0 || !S_ISREG(now.st_mode) || uint64_t(now.st_size) < file_bytes_max_) return;
   if (::stat(path_.c_str(), &at_path) != 0 || !is_same_file(now, at_path)) return;  // another program has renamed or removed it
   if (::rename(path_.c_str(), (path_ + ".1").c_str()) != 0) return;
   Fd next(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, now.st_mode & 0777));

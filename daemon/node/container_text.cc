@@ -16,7 +16,7 @@ std::string end_of_file(const std::string& path, size_t max) {
   if (!file) return "";
   auto info = sys::stat(*file);
   if (!info || !S_ISREG(info->st_mode)) return "";
-  std::string text(std::min(max, size_t(info->st_size)), '\0');
+  std::string text(size_t(std::min<uint64_t>(max, uint64_t(info->st_size))), '\0');
   ssize_t got = ::pread(file->get(), text.data(), text.size(), info->st_size - off_t(text.size()));
   text.resize(size_t(std::max<ssize_t>(got, 0)));
   return text;

@@ -44,7 +44,7 @@ Result<std::string> read_up_to(const Fd& fd, size_t max, std::string_view what) 
   std::string out;
   struct stat about;
   if (::fstat(fd.get(), &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
-    if (size_t(about.st_size) > max) return Error(Code::too_large, std::string(what) + " is too large");
+    if (uint64_t(about.st_size) > max) return Error(Code::too_large, std::string(what) + " is too large");
     out.reserve(size_t(about.st_size) + 1);
   }
   char buffer[16384];
