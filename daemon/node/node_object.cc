@@ -41,6 +41,7 @@ std::string os_image() {
 }
 
 std::string go_arch(std::string_view machine) {
+  if (sizeof(void*) == 4 && machine == "aarch64") return "arm";  // as kubelet's: of the program, not of the kernel
   if (machine == "x86_64") return "amd64";
   if (machine == "aarch64") return "arm64";
   if (machine.starts_with("arm")) return "arm";

@@ -126,7 +126,11 @@ Result<Manifest> parse_image_manifest(const json::value& document) {
 Platform this_machine() {
   struct utsname name {};
   (void)::uname(&name);  // cannot fail with a valid buffer
-  std::string machine = name.machine;
+  return platform_of(name.machine, sizeof(void*));
+}
+
+Platform platform_of(const std::string& machine, size_t pointer_bytes) {
+  if (pointer_bytes == 4 && (machine == "aarch64" || machine == "armv8l")) return {"arm", "linux", "v7"};
   static const std::pair<std::string_view, Platform> known[] = {
       {"x86_64", {"amd64", "linux", ""}},    {"aarch64", {"arm64", "linux", "v8"}}, {"armv7l", {"arm", "linux", "v7"}},
       {"armv6l", {"arm", "linux", "v6"}},    {"i686", {"386", "linux", ""}},        {"ppc64le", {"ppc64le", "linux", ""}},

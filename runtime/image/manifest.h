@@ -27,6 +27,9 @@ struct Platform {  // "": unspecified
 };
 
 Platform this_machine();
+// The same for the machine's name in uname(2), and a program with such pointers. A program of 32 bits on a kernel of 64, as
+// Raspberry Pi OS has them, runs images of 32 bits: its filters of system calls know no others.
+Platform platform_of(const std::string& machine, size_t pointer_bytes);
 // True if an image for `made_for` can run on `machine`, as far as both are specified. Source: containerd, platforms.OnlyStrict
 // and Only.
 bool runs_on(const Platform& made_for, const Platform& machine);

@@ -130,6 +130,16 @@ TEST(Platform, tells_what_runs_where) {
     EXPECT_EQ(runs_on(row.image, row.machine), row.runs) << row.image.text() << " on " << row.machine.text();
 }
 
+TEST(Platform, is_that_of_the_program_on_a_larger_kernel) {
+  EXPECT_EQ(platform_of("aarch64", 8).text(), "linux/arm64/v8");
+  EXPECT_EQ(platform_of("aarch64", 4).text(), "linux/arm/v7") << "Raspberry Pi OS has such a kernel for programs of 32 bits";
+  EXPECT_EQ(platform_of("armv8l", 4).text(), "linux/arm/v7");
+  EXPECT_EQ(platform_of("armv7l", 4).text(), "linux/arm/v7");
+  EXPECT_EQ(platform_of("armv6l", 4).text(), "linux/arm/v6");
+  EXPECT_EQ(platform_of("x86_64", 8).text(), "linux/amd64");
+  EXPECT_EQ(platform_of("other", 8).text(), "linux/other");
+}
+
 TEST(Platform, has_other_names_too) {
   struct Row {
     const char* written;
