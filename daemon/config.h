@@ -75,11 +75,11 @@ struct Config {
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs
   std::string images_dir;  // imagesDir: a directory from which archives of images are imported, at once when they come; "" = none
   // Unused images are removed when the disk is full to imageGCHighThresholdPercent, until it is down to
-  // imageGCLowThresholdPercent: those that registries have given, the longest unused first. Imported ones stay. Source: kubelet's
-  // configuration.
+  // imageGCLowThresholdPercent: those that registries have given, the longest unused first, and none within imageMinimumGCAge of
+  // its last use. Imported ones stay. Source: kubelet's configuration.
   int image_gc_high_percent = 85;  // imageGCHighThresholdPercent: percent of the disk; 100 = never
   int image_gc_low_percent = 80;   // imageGCLowThresholdPercent: less than the other
-  int image_gc_least_age = 120;    // imageMinimumGCAge: "2m": how long an image must have been unused
+  int image_gc_least_age = 120;    // imageMinimumGCAge: "2m"
   // runPresentImagesOffline: true = where an image is to be pulled at each start (imagePullPolicy Always, or the tag latest) and
   // its registry cannot be reached, the image that is present runs; false = as in Kubernetes, the pod waits for the registry
   bool run_present_images_offline = false;
