@@ -130,7 +130,7 @@ cp "$package" "$T/packages/"
 # ---- the root ----
 
 packages="coracle,systemd,systemd-sysv,systemd-timesyncd,systemd-resolved,systemd-zram-generator,udev,kmod,dbus,procps,iproute2,nftables"
-packages="$packages,ca-certificates,openssh-server,initramfs-tools,zstd,e2fsprogs,fdisk,linux-image-$arch"
+packages="$packages,ca-certificates,openssh-server,initramfs-tools,zstd,e2fsprogs,dosfstools,fdisk,linux-image-$arch"
 case $board in
   raspberrypi) packages="$packages,raspi-firmware,firmware-brcm80211,wireless-regdb,network-manager,wpasupplicant" ;;
   *)           packages="$packages,systemd-boot-efi" ;;

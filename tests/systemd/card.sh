@@ -21,7 +21,8 @@ run() { PATH=$T/played:$PATH CARD_ROOT=$R "$source/systemd/card/$1" "${@:2}" >"$
 
 # ---- what the owner puts on the card ----
 
-play coracled "! grep -q wrong \"\$2\" || { echo \"coracled: \$2: unknown field \\\"wrong\\\"\" >&2; exit 2; }"
+play coracled "file=\$2 directory=\$(sed -n 's/^configDir: //p' \"\$2\"); [ -z \"\$directory\" ] || file=\$directory/registries.yaml
+! grep -q wrong \"\$file\" || { echo \"coracled: \$file: unknown field \\\"wrong\\\"\" >&2; exit 2; }"
 play coraclectl "case \$1 in apply) ! grep -q wrong \"\$3\" || { echo 'created: one'; echo \"\$3: no such kind\" >&2; exit 1; } ;; image) case \$3 in *damaged*) echo 'the archive holds no image' >&2; exit 1 ;; esac ;; esac"
 play mount
 play hostname
@@ -35,6 +36,7 @@ is "a card without the directory is no mistake" "0 " "$? $(calls)"
 mkdir -p "$card"/{manifests,images,network}
 printf '\xef\xbb\xbfpodPidsLimit: 64\r\nlogLevel: notice\r\n' >"$card/config.yaml"
 printf 'shop-7\r\n' >"$card/hostname"
+echo 'configs: {}' >"$card/registries.yaml"
 echo 'ssh-ed25519 AAAA owner' >"$card/authorized_keys"
 printf '# of the shop\n[Match]\nName=eth0\n' >"$card/network/10-shop.network"
 printf '[connection]\nid=shop\n' >"$card/network/shop.nmconnection"
@@ -42,6 +44,7 @@ touch "$card/.DS_Store" "$card/README.txt" "$card/network/._shop.nmconnection"
 run take-in settings
 is "settings are taken in" 0 $?
 is "… without what Windows' editors add" "podPidsLimit: 64|logLevel: notice|" "$(tr '\n' '|' <"$R/etc/coracle/config.yaml")"
+is "… the registries, for root only" "configs: {} 600" "$(cat "$R/etc/coracle/registries.yaml") $(stat -c %a "$R/etc/coracle/registries.yaml")"
 is "… the name" "shop-7 127.0.1.1 shop-7" "$(cat "$R/etc/hostname") $(grep shop "$R/etc/hosts")"
 is "… keys, where sshd looks, and one of the machine's own" "ssh-ed25519 AAAA owner key" "$(cat "$R/etc/ssh/authorized_keys/root" "$R/etc/ssh/ssh_host_ed25519_key" | tr '\n' ' ' | sed 's/ $//')"
 is "… the network, where secrets are private" "644 600" "$(stat -c %a "$R/etc/systemd/network/10-shop.network" "$R/etc/NetworkManager/system-connections/shop.nmconnection" | tr '\n' ' ' | sed 's/ $//')"
@@ -57,24 +60,26 @@ calls >/dev/null
 
 echo "wrong: 1" >"$card/config.yaml"
 echo "Shop 7" >"$card/hostname"
+echo "wrong: 1" >"$card/registries.yaml"
 echo "no key" >"$card/authorized_keys"
 echo "Name=eth0" >"$card/network/10-shop.network"
 touch "$card/manifests.yaml" "$card/config.yaml.txt"
 run take-in settings
 is "mistakes are no reason not to start" 0 $?
 is "what was there before stays" "podPidsLimit: 65 shop-7 [Match]" "$(cat "$R/etc/coracle/config.yaml" "$R/etc/hostname" | tr '\n' ' ')$(sed -n 2p "$R/etc/systemd/network/10-shop.network")"
-is "each has its reason beside it" "authorized_keys config.yaml config.yaml.txt hostname manifests.yaml network/10-shop.network " \
+is "each has its reason beside it" "authorized_keys config.yaml config.yaml.txt hostname manifests.yaml network/10-shop.network registries.yaml " \
   "$(cd "$card" && find . -name '*.error.txt' | sed 's|^\./||; s|\.error\.txt$||' | sort | tr '\n' ' ')"
 check "… in the program's words, by the name on the card" grep -qx 'config.yaml: unknown field "wrong"' "$card/config.yaml.error.txt"
+check "… whatever file it is in" grep -qx 'registries.yaml: unknown field "wrong"' "$card/registries.yaml.error.txt"
 check "… a name whose end Windows hides is told" grep -q 'ends in .txt' "$card/config.yaml.txt.error.txt"
-is "… all are shown at the consoles" 7 "$(wc -l <"$R/run/coracle-card.issue" | awk '{print $1 - 1}')"
+is "… all are shown at the consoles" 8 "$(wc -l <"$R/run/coracle-card.issue" | awk '{print $1 - 1}')"
 check "… by name and reason" grep -qx 'coracle/hostname: "Shop7" is no host name: small letters, digits and - within' "$R/run/coracle-card.issue"
 is "the partition can be written to for that time only" "mount -o remount,rw $R/boot/firmware mount -o remount,ro $R/boot/firmware" "$(grep ^mount "$T/calls" | tr '\n' ' ' | sed 's/ $//')"
 calls >/dev/null
 run take-in settings
 is "a reason that is there already is not written again" "" "$(grep ^mount "$T/calls")"
 echo "podPidsLimit: 66" >"$card/config.yaml"
-rm "$card/hostname" "$card/authorized_keys" "$card/manifests.yaml" "$card/config.yaml.txt"
+rm "$card/hostname" "$card/authorized_keys" "$card/registries.yaml" "$card/manifests.yaml" "$card/config.yaml.txt"
 echo '[Match]' >"$card/network/10-shop.network"
 run take-in settings
 is "what is corrected or gone has no reason any more" "podPidsLimit: 66 " "$(cat "$R/etc/coracle/config.yaml") $(find "$card" -name '*.error.txt'; ls "$R/run")"
