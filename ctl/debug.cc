@@ -48,7 +48,7 @@ class Debugging {
           "0\".\n");
     Result<json::value> sent = ephemeral ? add_ephemeral(*made, ns) : create(*made, ns);
     json::value pod = TRY(std::move(sent));
-    if (options_.replace) {
+    if (options_.replace && kind.kind == kPod) {
       json::object delete_options = session_.delete_options();
       delete_options["gracePeriodSeconds"] = 0;
       TRY(session_.json({.method = "DELETE",
@@ -209,7 +209,7 @@ Result<int> run_debug(Commands& commands, DebugFlags& flags) {
     std::vector<Document> documents = TRY(read_documents(flags.files, false));
     for (Document& document : documents) {
       std::string ns = TRY(settle_namespace(*session, document));
-      int code = TRY(debugging.run(*document.kind, document.object, ns));
+      int code = TRY(debugging.run(*document.kind, document.object, ns.empty() ? session->ns() : ns));
       if (code != 0) return code;
     }
     return 0;
@@ -240,8 +240,8 @@ void add_debug(Commands& commands) {
   debug.add_option("-c,--container", flags->container, "the container's name: a new one, or of the copy an existing one");
   debug.add_option("--target", flags->target, "see the processes of this container");
   debug.add_option("--copy-to", flags->copy_to, "make a copy of the pod, under this name");
-  debug.add_option("--set-image", flags->image_texts, "with --copy-to: CONTAINER=IMAGE,..., * for all");
-  debug.add_option("--env", flags->env_texts, "NAME=VALUE");
+  debug.add_option("--set-image", flags->image_texts, "with --copy-to: CONTAINER=IMAGE,..., * for all").as_pairs();
+  debug.add_option("--env", flags->env_texts, "NAME=VALUE").as_pairs();
   debug.add_option("--image-pull-policy", flags->pull_policy, "Always, IfNotPresent or Never");
   debug.add_option("--profile", flags->profile, "general, baseline, restricted, netadmin or sysadmin");
   debug.add_option("--custom", flags->custom_file, "a file with a part of a container, laid over the profile's");

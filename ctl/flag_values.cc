@@ -3,6 +3,7 @@
 #include "ctl/flag_values.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -231,6 +232,60 @@ std::string fault_of_label(std::string_view value) {
         "an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
         "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
   return join(faults, ";");
+}
+
+std::string fault_of_port(std::string_view text) {
+  if (parse_number<uint16_t>(text)) return {};
+  return "strconv.ParseUint: parsing " + coracle::quoted(text) +
+         (all_are(text, is_decimal) ? ": value out of range" : ": invalid syntax");
+}
+
+std::string fault_of_time(std::string_view text) {
+  struct Element {
+    std::string_view before, sample;
+    const char* name;  // of a fault of its range; null: that is checked later
+    size_t digits_min;
+    int least, most;
+  };
+  static constexpr Element kElements[] = {{"", "2006", nullptr, 4, 0, 9999}, {"-", "01", "month", 2, 1, 12},
+                                          {"-", "02", nullptr, 2, 0, 99},    {"T", "15", "hour", 1, 0, 23},
+                                          {":", "04", "minute", 2, 0, 59},   {":", "05", "second", 2, 0, 59}};
+  const std::string failing = "parsing time " + coracle::quoted(text);
+  auto unlike = [&](std::string_view rest, std::string_view sample) {
+    return failing + " as \"2006-01-02T15:04:05Z07:00\": cannot parse " + coracle::quoted(rest) + " as " +
+           coracle::quoted(sample);
+  };
+  auto digits_of = [](std::string_view rest) {
+    return size_t(std::find_if_not(rest.begin(), rest.end(), is_decimal) - rest.begin());
+  };
+  std::vector<int> numbers;
+  std::string_view rest = text;
+  for (const Element& element : kElements) {
+    if (!rest.starts_with(element.before)) return unlike(rest, element.before);
+    rest.remove_prefix(element.before.size());
+    size_t digits = std::min(digits_of(rest), element.sample.size());
+    if (digits < element.digits_min) return unlike(rest, element.sample);
+    numbers.push_back(*parse_number<int>(rest.substr(0, digits)));
+    rest.remove_prefix(digits);
+    if (element.name && (numbers.back() < element.least || numbers.back() > element.most))
+      return failing + ": " + element.name + " out of range";
+  }
+  if (rest.size() > 1 && (rest[0] == '.' || rest[0] == ',') && is_decimal(rest[1]))
+    rest.remove_prefix(1 + digits_of(rest.substr(1)));
+  if (rest.starts_with('Z')) {
+    rest.remove_prefix(1);
+  } else {  // "+01:00"
+    bool is_zone = rest.size() >= 6 && (rest[0] == '+' || rest[0] == '-') && digits_of(rest.substr(1, 2)) == 2 &&
+                   rest[3] == ':' && digits_of(rest.substr(4, 2)) == 2;
+    if (!is_zone) return unlike(rest, "Z07:00");
+    if (*parse_number<int>(rest.substr(1, 2)) > 24) return failing + ": time zone offset hour out of range";
+    if (*parse_number<int>(rest.substr(4, 2)) > 60) return failing + ": time zone offset minute out of range";
+    rest.remove_prefix(6);
+  }
+  if (!rest.empty()) return failing + ": extra text: " + coracle::quoted(rest);
+  std::chrono::year_month_day day{std::chrono::year(numbers[0]), std::chrono::month(unsigned(numbers[1])),
+                                  std::chrono::day(unsigned(numbers[2]))};
+  return day.ok() ? "" : failing + ": day out of range";
 }
 
 Result<void> check_port_name(std::string_view name) {

@@ -29,6 +29,8 @@ bool is_dns_subdomain(std::string_view text);  // RFC 1123
 std::string fault_of_key(std::string_view key);
 std::string fault_of_variable(std::string_view name);
 std::string fault_of_label(std::string_view value);  // likewise of a label's value
+std::string fault_of_port(std::string_view text);    // likewise of a port, which may be 0, as Go's strconv.ParseUint
+std::string fault_of_time(std::string_view text);    // likewise of an RFC 3339 time, as Go's time.Parse
 bool is_image_reference(std::string_view text);      // "[HOST[:PORT]/]PATH[:TAG][@DIGEST]"
 Result<void> check_port_name(std::string_view name);
 

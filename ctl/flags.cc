@@ -16,6 +16,7 @@ namespace coracle::ctl {
 
 constexpr const char* kOneText = "KEY=VALUE,...";  // the type of a list that is one text to its user
 constexpr const char* kDuration = "DURATION";      // the type of a text that is a duration
+constexpr const char* kPairs = "KEY=VALUE";        // the type of a list of such pairs
 
 // ---- flags ----
 
@@ -41,6 +42,11 @@ Flag Flag::optional_value(std::string_view otherwise) const {
 
 Flag Flag::as_duration() const {
   option_->type_name(kDuration);
+  return *this;
+}
+
+Flag Flag::as_pairs() const {
+  option_->type_name(kPairs);
   return *this;
 }
 
@@ -214,6 +220,21 @@ std::string fault_of_duration(std::string_view text) {
   return "time: invalid duration " + quoted;
 }
 
+// What pflag finds wrong with pairs; "" if nothing is. A single pair may have commas in its value.
+std::string fault_of_pairs(std::string_view text) {
+  std::vector<std::string_view> pairs{text};
+  if (std::count(text.begin(), text.end(), '=') > 1) pairs = split(text, ',');
+  for (std::string_view pair : pairs)
+    if (pair.find('=') == pair.npos) return std::string(pair) + " must be formatted as key=value";
+  return {};
+}
+
+std::string fault_of_value(const std::string& type, const std::string& value) {
+  if (type == "INT") return fault_of_number(value);
+  if (type == kDuration) return fault_of_duration(value);
+  return type == kPairs ? fault_of_pairs(value) : "";
+}
+
 // CLI11 keeps the "=" of "-n=default", takes the next word as the value of "--output=", and takes "pods" as the value of
 // "--dry-run pods". So this class parses flags as kubectl's pflag does, and rewrites them in the one form that CLI11 parses the
 // same way:
@@ -336,9 +357,7 @@ class FlagWords {
       read_.push_back(whole + (*flag ? "=true" : "=false"));
     } else if (value.empty() && option.get_delimiter() != '\0') {
       return {};  // an empty list
-    } else if (std::string fault = option.get_type_name() == "INT" ? fault_of_number(value) : ""; !fault.empty()) {
-      return invalid(option, whole, value, fault);
-    } else if (std::string fault = option.get_type_name() == kDuration ? fault_of_duration(value) : ""; !fault.empty()) {
+    } else if (std::string fault = fault_of_value(option.get_type_name(), value); !fault.empty()) {
       return invalid(option, whole, value, fault);
     } else if (may_stand_alone(option) && !value.empty()) {
       read_.push_back(whole + "=" + value);  // as a separate word, CLI11 could take it for a command

@@ -39,6 +39,7 @@ class Flag {
   Flag as_text() const;                                            // of a list: help shows its default as one empty text
   Flag optional_value(std::string_view otherwise) const;           // "--flag" alone means "--flag=otherwise", which is not empty
   Flag as_duration() const;                                        // of a text: a line with another than "1m30s" or "30" is wrong
+  Flag as_pairs() const;                                           // of a list: a line with another than "KEY=VALUE,..." is wrong
   Flag hide() const;                                               // from help and completion
 
   size_t count() const;  // how many values the line gave it

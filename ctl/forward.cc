@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "ctl/channels.h"
+#include "ctl/flag_values.h"
 #include "ctl/send_buffer.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
@@ -142,15 +143,17 @@ Result<PortMapping> parse_mapping(std::string_view text) {
   if (parts.size() > 2 || text.empty() || parts.back().empty())
     return Error(Code::bad_request, "invalid port format '" + whole + "': LOCAL:REMOTE, :REMOTE or PORT");
   PortMapping mapping{0, parts.size() == 1, std::string(parts.back())};
+  auto fault = [](const std::string& which, std::string_view port) {
+    return Error(Code::bad_request, "error parsing " + which + " port '" + std::string(port) + "': " + fault_of_port(port));
+  };
   if (parts.size() == 2 && !parts[0].empty()) {
     auto local = parse_number<uint16_t>(parts[0]);
-    if (!local) return Error(Code::bad_request, "error parsing local port '" + std::string(parts[0]) + "'");
+    if (!local) return fault("local", parts[0]);
     mapping.local = *local;
   }
   auto remote = parse_number<int64_t>(mapping.remote);
   if (remote && *remote == 0) return Error(Code::bad_request, "remote port must be > 0");
-  if (remote && (*remote < 0 || *remote > 65535))
-    return Error(Code::bad_request, "error parsing remote port '" + mapping.remote + "'");
+  if (remote && (*remote < 0 || *remote > 65535)) return fault(mapping.same_local ? "local" : "remote", mapping.remote);
   if (mapping.same_local && remote) mapping.local = uint16_t(*remote);
   return mapping;
 }

@@ -14,17 +14,11 @@ namespace {
 
 constexpr size_t kServiceNameBytesMax = 63;
 
-Error port_fault(std::string_view text) {
-  bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-  return Error(Code::bad_request,
-               "strconv.ParseUint: parsing " + coracle::quoted(text) + ": " + (number ? "value out of range" : "invalid syntax"));
-}
-
 // "PORT[:TARGETPORT]". More parts are ignored, as in kubectl.
 Result<json::value> tcp_port_of(const std::string& text, int64_t node_port) {
   std::vector<std::string> parts = split_words(text, ':');
   auto port = parse_number<uint16_t>(parts[0]);
-  if (!port) return port_fault(parts[0]);
+  if (!port) return Error(Code::bad_request, fault_of_port(parts[0]));
   json::value target = *port;
   if (parts.size() > 1) {
     if (auto number = parse_number<int64_t>(parts[1])) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "ctl/command.h"
+#include "ctl/flag_values.h"
 #include "ctl/pods.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
@@ -121,6 +122,8 @@ Result<void> check_log_flags(const LogFlags& flags) {
     return Error(Code::bad_request,
                  "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
                  "logs command\nSee 'coraclectl logs -h' for help and examples");
+  if (std::string fault = flags.since_time.empty() ? "" : fault_of_time(flags.since_time); !fault.empty())
+    return Error(Code::bad_request, fault);
   if (!flags.since_time.empty() && flags.since != "0s" && flags.since != "0")
     return Error(Code::bad_request, "at most one of `sinceTime` or `sinceSeconds` may be specified");
   const bool names_container = flags.args.size() == 2;

@@ -3,6 +3,12 @@
 #include "ctl/debug.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/ctl/fake_api.h"
 
 namespace coracle::ctl {
 namespace {
@@ -155,6 +161,27 @@ TEST(Debug, refuses_what_kubectl_refuses) {
             "name, command, image, lifecycle and volume devices are not modifiable via custom profile");
   EXPECT_EQ(MUST(parse_text_pairs("--env", {"a=b,c=d", "e=f,g"})), (TextPairs{{"a", "b"}, {"c", "d"}, {"e", "f,g"}}));
   EXPECT_FALSE(parse_text_pairs("--env", {"a"}));
+}
+
+// Flags for copies of pods mean nothing for a node, and its pod is made in the namespace of the command line.
+TEST(Debug, of_a_node_makes_a_pod_and_deletes_nothing) {
+  FakeApi api;
+  const char* node = R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"edge"}})";
+  api.put("/api/v1/nodes/edge", node);
+  std::string path = testing::TempDir() + "/debug-test-" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << node;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"debug", "node/edge", "--image=busybox", "--copy-to=copy", "--replace"},
+        std::vector<std::string>{"debug", "-f", path, "--image=busybox"}}) {
+    FakeApi::Outcome outcome = api.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    auto writes = api.take_writes();
+    ASSERT_EQ(writes.size(), 1u);
+    EXPECT_EQ(writes[0].method, "POST");
+    EXPECT_EQ(writes[0].path, "/api/v1/namespaces/default/pods");
+    EXPECT_EQ(get_string(writes[0].body, "spec.nodeName"), "edge");
+  }
+  std::filesystem::remove(path);
 }
 
 }  // namespace

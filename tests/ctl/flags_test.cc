@@ -58,6 +58,8 @@ TEST(CommandLineTest, says_what_is_wrong_with_a_value) {
     bool watch = false;
     int64_t tail = 0;
     std::string since;
+    std::vector<std::string> env;
+    line.root().add_option("--env", env, "variables").as_pairs();
     line.root().add_flag("-w,--watch", watch, "watch");
     line.root().add_option("--tail", tail, "lines");
     line.root().add_option("--since", since, "how old").as_duration();
@@ -66,7 +68,7 @@ TEST(CommandLineTest, says_what_is_wrong_with_a_value) {
     return read ? std::string() : read.error().text();
   };
   for (const char* fine : {"--since=1m30s", "--since=-5s", "--since=1.5h", "--since=30", "--since=0", "--since=3\u00b5s",
-                           "--tail=-1", "--tail=10", "-w=F"})
+                           "--tail=-1", "--tail=10", "-w=F", "--env=a=b,c", "--env=a=b,c=d", "--env=a="})
     EXPECT_EQ(fault(fine), "") << fine;
   EXPECT_EQ(fault("-w=maybe"),
             "invalid argument \"maybe\" for \"-w, --watch\" flag: strconv.ParseBool: parsing \"maybe\": invalid syntax");
@@ -74,6 +76,8 @@ TEST(CommandLineTest, says_what_is_wrong_with_a_value) {
   EXPECT_EQ(fault("--tail=99999999999999999999"),
             "invalid argument \"99999999999999999999\" for \"--tail\" flag: strconv.ParseInt: parsing "
             "\"99999999999999999999\": value out of range");
+  EXPECT_EQ(fault("--env=a,b"), "invalid argument \"a,b\" for \"--env\" flag: a,b must be formatted as key=value");
+  EXPECT_EQ(fault("--env=a=b,c=d,e"), "invalid argument \"a=b,c=d,e\" for \"--env\" flag: e must be formatted as key=value");
   for (auto [text, why] : {std::pair{"soon", "time: invalid duration \"soon\""}, std::pair{"", "time: invalid duration \"\""},
                            std::pair{"10x", "time: unknown unit \"x\" in duration \"10x\""},
                            std::pair{"1m1.5", "time: missing unit in duration \"1m1.5\""}})

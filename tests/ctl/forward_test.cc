@@ -28,6 +28,12 @@ TEST(PortMapping, says_what_is_local_and_what_is_not) {
     EXPECT_EQ(mapping->local, *row.local) << row.text;
     EXPECT_EQ(mapping->remote, row.remote) << row.text;
   }
+  const std::string range = "'70000': strconv.ParseUint: parsing \"70000\": value out of range";
+  EXPECT_EQ(parse_mapping("70000").error().text(), "error parsing local port " + range);
+  EXPECT_EQ(parse_mapping("70000:80").error().text(), "error parsing local port " + range);
+  EXPECT_EQ(parse_mapping(":70000").error().text(), "error parsing remote port " + range);
+  EXPECT_EQ(parse_mapping("x:80").error().text(),
+            "error parsing local port 'x': strconv.ParseUint: parsing \"x\": invalid syntax");
 }
 
 TEST(PodPort, is_none_of_udp_alone) {

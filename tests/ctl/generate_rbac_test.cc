@@ -140,6 +140,38 @@ TEST(FlagValues, images_have_names) {
     EXPECT_FALSE(is_image_reference(name)) << name;
 }
 
+TEST(FlagValues, times_are_read_as_go_reads_them) {
+  for (const char* time :
+       {"2024-02-29T00:00:00Z", "2024-01-02T3:04:05Z", "2024-01-02T03:04:05.123456789+01:00", "0000-01-01T00:00:00,5Z"})
+    EXPECT_EQ(fault_of_time(time), "") << time;
+  auto unlike = [](const std::string& rest, const std::string& sample) {
+    return " as \"2006-01-02T15:04:05Z07:00\": cannot parse \"" + rest + "\" as \"" + sample + "\"";
+  };
+  for (const auto& [time, fault] :
+       std::vector<std::pair<std::string, std::string>>{{"yesterday", unlike("yesterday", "2006")},
+                                                        {"2024", unlike("", "-")},
+                                                        {"2024-1-02", unlike("1-02", "01")},
+                                                        {"2024-13-02", ": month out of range"},
+                                                        {"2024-01-02 03:04:05Z", unlike(" 03:04:05Z", "T")},
+                                                        {"2024-01-02T24:00:00Z", ": hour out of range"},
+                                                        {"2024-01-02T03:04:60Z", ": second out of range"},
+                                                        {"2024-01-02T03:04:05", unlike("", "Z07:00")},
+                                                        {"2024-01-02T03:04:05.5", unlike("", "Z07:00")},
+                                                        {"2024-01-02T03:04:05+0100", unlike("+0100", "Z07:00")},
+                                                        {"2024-01-02T03:04:05+25:00", ": time zone offset hour out of range"},
+                                                        {"2024-01-02T03:04:05Z!", ": extra text: \"!\""},
+                                                        {"2023-02-29T00:00:00Z", ": day out of range"}})
+    EXPECT_EQ(fault_of_time(time), "parsing time \"" + time + "\"" + fault);
+}
+
+TEST(FlagValues, ports_have_16_bits) {
+  for (const char* port : {"0", "80", "65535"}) EXPECT_EQ(fault_of_port(port), "") << port;
+  EXPECT_EQ(fault_of_port("65536"), "strconv.ParseUint: parsing \"65536\": value out of range");
+  EXPECT_EQ(fault_of_port("99999999999999999999"), "strconv.ParseUint: parsing \"99999999999999999999\": value out of range");
+  for (const char* port : {"", "-1", "http"})
+    EXPECT_EQ(fault_of_port(port), "strconv.ParseUint: parsing \"" + std::string(port) + "\": invalid syntax");
+}
+
 TEST(FlagValues, selectors_become_objects) {
   auto selector = [](const std::string& text) {
     auto made = label_selector_of(text);

@@ -96,6 +96,14 @@ TEST_F(LogsTest, a_selector_and_names_exclude_each_other) {
                        help);
 }
 
+TEST_F(LogsTest, a_time_that_is_none_is_refused) {
+  expect_refused({"web", "--since-time=yesterday", "--since=1h"},
+                 "error: parsing time \"yesterday\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"yesterday\" as \"2006\"");
+  expect_refused({"web", "--since-time=2024-01-02T03:04:05Z", "--since=1h"},
+                 "error: at most one of `sinceTime` or `sinceSeconds` may be specified");
+  EXPECT_EQ(logs({"stale", "-c", "side", "--since-time=2024-01-02T03:04:05Z"}).code, 0);
+}
+
 TEST_F(LogsTest, an_ignored_error_is_shown_among_the_logs) {
   const Error gone = Error(Code::bad_request, "the log of \"main\" is gone").with({});
   api_.refuse_logs("main", 100, gone);
