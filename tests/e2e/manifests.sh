@@ -18,7 +18,7 @@ make_images() {
       --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
       "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$T/debian" >"$T/debian.log" 2>&1 || { tail -n 20 "$T/debian.log"; return 1; }
     rm -rf "$T"/debian/var/cache/apt/* "$T"/debian/var/lib/apt/lists/*
-    "$coraclectl" image pack "$T/debian" localhost/debian:1 --output "$T/debian.tar" >/dev/null && rm -rf "$T/debian" && mkdir -p "$cache" && mv "$T/debian.tar" "$made"
+    "$coraclectl" image pack "$T/debian" localhost/debian:1 --output "$T/debian.tar" >/dev/null && rm -rf "$T/debian" && mkdir -p "$cache" && mv "$T/debian.tar" "$made.new" && mv "$made.new" "$made"
   fi
   "$here/images_of_debian.py" "$made" "$T/all.tar" <<'J'
 {"docker.io/library/redis:7": {"Entrypoint": ["redis-server", "--protected-mode", "no"], "WorkingDir": "/tmp"},

@@ -13,6 +13,7 @@ mkdir -p "$target"
 if apt_aside "$work" sid && (cd "$work" && aside download golang-k8s-api-dev >>log 2>&1); then
   dpkg-deb -x "$(find "$work" -maxdepth 1 -name '*.deb' | head -n 1)" "$work/root"
   found=$(find "$work/root" -type d -path '*/k8s.io/api/testdata/HEAD' | head -n 1)
-  [ -z "$found" ] || cp -r "$found" "$target/HEAD"
+  # All of it, or nothing: this may be ended meanwhile, or run twice at once.
+  [ -z "$found" ] || { making=$(mktemp -d "$target/making.XXXXXX") && cp -r "$found" "$making/HEAD" && mv -T "$making/HEAD" "$target/HEAD" || true; rm -rf "$making"; }
 fi
 [ -d "$target/HEAD" ] || { echo "fetch_fixtures: none could be had:" >&2; tail -n 3 "$work/log" >&2; exit 1; }
