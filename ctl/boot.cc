@@ -11,6 +11,9 @@
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/run.h"
+#include "store/kinds/meta/conditions.h"
+#include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::ctl {
 namespace {
@@ -70,46 +73,40 @@ std::string whole(const std::optional<SinceKernel>& at) {
   return at ? std::to_string(std::chrono::floor<seconds>(*at).count()) + " s" : std::string("?");
 }
 
-const json::value* condition_of(const json::value& pod, std::string_view type) {
-  for (const json::value& condition : get_array(pod, "status.conditions"))
-    if (get_string(condition, "type") == type) return &condition;
-  return nullptr;
-}
-
 // What a pod waits for, or waited for: those that it has to come after, its place, its images and starts.
 std::string waits_of(const json::value& pod, bool is_ready, const Converter& since) {
   std::vector<std::string> parts;
-  if (const json::value* after = find_keys(pod, {"metadata", "annotations", "coracle.io/after"}); after && after->is_string())
-    parts.push_back("after " + std::string(after->get_string()));
+  view::PodStatus status = view::Pod(pod).status();
+  view::Condition scheduled(find_condition(pod, "PodScheduled"));
+  const json::value* after = metadata_of(pod).annotations().if_contains("coracle.io/after");
+  if (after && after->is_string()) parts.push_back("after " + std::string(after->get_string()));
   if (!is_ready) {
-    for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
-      for (const json::value& container : get_array(pod, list))
-        if (const json::value* waiting = find(container, "state.waiting"))
-          parts.push_back(std::string(get_string(container, "name")) + ": " + std::string(get_string(*waiting, "reason")));
-    const json::value* scheduled = condition_of(pod, "PodScheduled");
-    if (scheduled && get_string(*scheduled, "status") != "True") parts.emplace_back(get_string(*scheduled, "message"));
+    for (const auto& list : {status.init_container_statuses(), status.container_statuses()})
+      for (view::ContainerStatus container : list)
+        if (view::ContainerStateWaiting waiting = container.state().waiting())
+          parts.push_back(std::string(container.name()) + ": " + std::string(waiting.reason()));
+    if (scheduled && scheduled.status() != "True") parts.emplace_back(scheduled.message());
     return join(parts, ", ");
   }
-  if (const json::value* scheduled = condition_of(pod, "PodScheduled"))
-    if (auto at = since(get_string(*scheduled, "lastTransitionTime"))) parts.push_back("a place until " + whole(at));
+  if (auto at = since(scheduled.last_transition_time())) parts.push_back("a place until " + whole(at));
   std::optional<SinceKernel> started;
-  for (const json::value& container : get_array(pod, "status.containerStatuses"))
-    if (auto at = since(get_string(container, "state.running.startedAt")); at && (!started || *at > *started)) started = at;
+  for (view::ContainerStatus container : status.container_statuses())
+    if (auto at = since(container.state().running().started_at()); at && (!started || *at > *started)) started = at;
   if (started) parts.push_back("its images and containers until " + whole(started));
   return join(parts, ", ");
 }
 
 void add_pods(const BootState& state, const Converter& since, std::vector<BootStep>& steps) {
-  for (const json::value& pod : get_array(state.pods, "items")) {
-    const std::string_view phase = get_string(pod, "status.phase");
-    if (phase == "Succeeded" || phase == "Failed" || find(pod, "metadata.deletionTimestamp")) continue;
-    const json::value* ready = condition_of(pod, "Ready");
-    const bool is_ready = ready && get_string(*ready, "status") == "True";
+  for (const json::value& pod : items_of(state.pods)) {
+    const view::ObjectMeta metadata = metadata_of(pod);
+    if (is_terminal_phase(view::Pod(pod).status().phase()) || metadata.has_deletion_timestamp()) continue;
+    const view::Condition ready(find_condition(pod, "Ready"));
+    const bool is_ready = ready.status() == "True";
     BootStep step{std::nullopt,
-                  "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
-                      std::string(get_string(pod, "metadata.name")) + (is_ready ? " is ready" : " is not ready"),
+                  "pod " + std::string(metadata.namespace_()) + "/" + std::string(metadata.name()) +
+                      (is_ready ? " is ready" : " is not ready"),
                   waits_of(pod, is_ready, since), true};
-    if (is_ready) step.at = since(get_string(*ready, "lastTransitionTime"));
+    if (is_ready) step.at = since(ready.last_transition_time());
     steps.push_back(std::move(step));
   }
 }

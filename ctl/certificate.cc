@@ -60,7 +60,7 @@ void add_condition(json::value& request, const Decision& decision) {
   json::value& conditions = make(request, "status.conditions");
   if (!conditions.is_array()) conditions.emplace_array();
   json::array& all = conditions.get_array();
-  auto is_old = [&](const json::value& each) { return get_string(each, "type") == decision.type; };
+  auto is_old = [&](const json::value& each) { return view::CertificateSigningRequestCondition(each).type() == decision.type; };
   all.erase(std::remove_if(all.begin(), all.end(), is_old), all.end());
   all.push_back(json::object{
       {"type", decision.type},

@@ -178,8 +178,8 @@ Result<int> run_cp(Commands& commands, const CpFlags& flags) {
   const Place& there = from.pod.empty() ? to : from;
   std::string ns = there.ns.empty() ? session->ns() : there.ns;
   json::value pod = TRY(session->json({.path = session->path(schema::catalog().of(kPod), ns, there.pod)}));
-  const json::value* container = TRY(choose_container(pod, flags.container, false));
-  Remote remote{*session, {.ns = ns, .pod = there.pod, .container = std::string(get_string(*container, "name"))}};
+  view::Container container = TRY(choose_container(pod, flags.container, false));
+  Remote remote{*session, {.ns = ns, .pod = there.pod, .container = std::string(container.name())}};
   if (from.pod.empty()) TRY(upload(remote, from.path, to.path, flags));
   else TRY(download(remote, from.path, to.path, flags));
   return 0;

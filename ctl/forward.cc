@@ -114,22 +114,31 @@ Result<uint16_t> named_port(const json::value& pod, const std::string& name) {
   return Error(Code::bad_request, "Pod '" + std::string(metadata_of(pod).name()) + "' does not have a named port '" + name + "'");
 }
 
-// True if the port is there for UDP, and not for TCP too.
-bool is_udp_only(const json::array& ports, const char* field, int64_t number) {
-  auto has = [&](std::string_view protocol) {
-    return std::any_of(ports.begin(), ports.end(), [&](const json::value& port) {
-      return get_int(port, field) == number && get_string(port, "protocol") == protocol;
-    });
-  };
-  return has("UDP") && !has("TCP");
-}
+// The protocols that the ports of one number are there for.
+class Protocols {
+ public:
+  static Protocols of(view::PodSpec pod, uint16_t number) {
+    Protocols found;
+    for (view::Container container : pod.containers())
+      for (view::ContainerPort port : container.ports())
+        if (port.container_port() == number) found.note(port.protocol());
+    return found;
+  }
+  static Protocols of(view::ServiceSpec service, uint16_t number) {
+    Protocols found;
+    for (view::ServicePort port : service.ports())
+      if (port.port() == number) found.note(port.protocol());
+    return found;
+  }
+  bool are_udp_alone() const { return udp_ && !tcp_; }
 
-json::array container_ports(const json::value& pod) {
-  json::array all;
-  for (const json::value& container : get_array(pod, "spec.containers"))
-    for (const json::value& port : get_array(container, "ports")) all.push_back(port);
-  return all;
-}
+ private:
+  void note(std::string_view protocol) {
+    udp_ |= protocol == "UDP";
+    tcp_ |= protocol == "TCP";
+  }
+  bool udp_ = false, tcp_ = false;
+};
 
 Error no_udp(const std::string& remote) { return Error(Code::bad_request, "UDP protocol is not supported for " + remote); }
 
@@ -162,17 +171,18 @@ Result<uint16_t> pod_port(const json::value& pod, const json::value* service, co
   auto number = parse_number<uint16_t>(remote);
   if (!service) {
     uint16_t port = TRY(number ? Result<uint16_t>(*number) : named_port(pod, remote));
-    if (is_udp_only(container_ports(pod), "containerPort", port)) return no_udp(remote);
+    if (Protocols::of(view::Pod(pod).spec(), port).are_udp_alone()) return no_udp(remote);
     return port;
   }
-  std::string name(get_string(*service, "metadata.name"));
-  for (const json::value& port : get_array(*service, "spec.ports")) {
-    bool meant = number ? get_int(port, "port") == *number : get_string(port, "name") == remote;
+  std::string name(metadata_of(*service).name());
+  view::ServiceSpec spec = view::Service(*service).spec();
+  for (view::ServicePort port : spec.ports()) {
+    bool meant = number ? port.port() == *number : port.name() == remote;
     if (!meant) continue;
-    uint16_t own = uint16_t(get_int(port, "port"));
-    if (is_udp_only(get_array(*service, "spec.ports"), "port", own)) return no_udp(remote);
-    const json::value* target = find(port, "targetPort");
-    if (get_string(*service, "spec.clusterIP") == "None" || !target) return own;
+    uint16_t own = uint16_t(port.port());
+    if (Protocols::of(spec, own).are_udp_alone()) return no_udp(remote);
+    const json::value* target = port.target_port();
+    if (spec.cluster_ip() == "None" || !target) return own;
     if (target->is_string()) return named_port(pod, std::string(target->get_string()));
     const int64_t* at = target->if_int64();
     return at && *at ? uint16_t(*at) : own;

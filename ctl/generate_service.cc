@@ -83,20 +83,19 @@ using OpenPorts = std::vector<std::pair<int64_t, std::set<std::string>>>;  // po
 
 OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
   OpenPorts all;
-  auto add = [&](const json::value& port, std::string_view number_field) {
-    int64_t number = get_int(port, number_field);
+  auto add = [&](int64_t number, std::string_view given) {
     auto known = std::ranges::find(all, number, &OpenPorts::value_type::first);
     if (known == all.end()) known = all.insert(all.end(), {number, {}});
     known->second.insert(given.empty() ? "TCP" : std::string(given));
   };
   if (kind.kind == kService) {
-    for (view::ServicePort port : view::Service(object).spec().ports()) add(uint16_t(port.port()), port.protocol());
+    for (view::ServicePort port : view::Service(object).spec().ports()) add(port.port(), port.protocol());
     return all;
   }
   // All workloads have the template at the same place.
   view::PodSpec pod = kind.kind == kPod ? view::Pod(object).spec() : view::Deployment(object).spec().template_().spec();
   for (view::Container container : pod.containers())
-    for (view::ContainerPort port : container.ports()) add(uint16_t(port.container_port()), port.protocol());
+    for (view::ContainerPort port : container.ports()) add(port.container_port(), port.protocol());
   return all;
 }
 
@@ -133,11 +132,11 @@ Result<json::array> exposed_ports(OpenPorts wanted, const ExposeFlags& flags) {
 }
 
 // How Go's %+v prints the expressions of a selector.
-std::string printed_expressions(const json::array& expressions) {
+std::string printed_expressions(view::Range<view::LabelSelectorRequirement> expressions) {
   std::vector<std::string> all;
-  for (const json::value& one : expressions)
-    all.push_back("{Key:" + std::string(get_string(one, "key")) + " Operator:" + std::string(get_string(one, "operator")) +
-                  " Values:[" + join(get_strings(one, "values"), " ") + "]}");
+  for (view::LabelSelectorRequirement one : expressions)
+    all.push_back("{Key:" + std::string(one.key()) + " Operator:" + std::string(one.operator_()) + " Values:[" +
+                  join(view::strings(one.values()), " ") + "]}");
   return "[" + join(all, " ") + "]";
 }
 
@@ -147,20 +146,23 @@ Result<json::object> exposed_selector(const json::value& object, const schema::K
     return Error(Code::invalid, "couldn't retrieve selectors via --selector flag or introspection: " + why);
   };
   if (kind.kind == kPod) {
-    if (get_object(object, "metadata.labels").empty()) return fault("the pod has no labels and cannot be exposed");
-    return get_object(object, "metadata.labels");
+    const json::object& labels = metadata_of(object).labels();
+    if (labels.empty()) return fault("the pod has no labels and cannot be exposed");
+    return labels;
   }
-  if (kind.kind == kService || kind.kind == kReplicationController) {
-    if (kind.kind == kService && !find(object, "spec.selector")) return fault("the service has no pod selector set");
-    const json::object& selector = get_object(object, "spec.selector");
+  if (kind.kind == kService || kind.kind == kReplicationController) {  // their selectors are plain maps at the same place
+    view::ServiceSpec spec = view::Service(object).spec();
+    if (kind.kind == kService && !spec.has_selector()) return fault("the service has no pod selector set");
+    const json::object& selector = spec.selector();
     if (selector.empty()) return Error(Code::invalid, "selector must be specified");
     return selector;
   }
-  const json::object& labels = get_object(object, "spec.selector.matchLabels");
+  view::LabelSelector selector = view::Deployment(object).spec().selector();
+  const json::object& labels = selector.match_labels();
   if (labels.empty()) return fault("invalid " + std::string(kind.singular) + ": no selectors, therefore cannot be exposed");
-  const json::array& expressions = get_array(object, "spec.selector.matchExpressions");
-  if (!expressions.empty())  // a Service selects by labels alone
-    return fault("couldn't convert expressions - \"" + printed_expressions(expressions) + "\" to map-based selector format");
+  if (!selector.match_expressions().empty())  // a Service selects by labels alone
+    return fault("couldn't convert expressions - \"" + printed_expressions(selector.match_expressions()) +
+                 "\" to map-based selector format");
   return labels;
 }
 

@@ -272,11 +272,11 @@ Result<std::vector<ShownTable>> found_tables(Session& session, const GetFlags& f
         !table.is_null() && !tables.empty() && !tables.back().table.is_null() && tables.back().selection->kind == selection.kind;
     if (!joins) tables.push_back({&selection, std::move(table)});
     else
-      for (const auto& row : get_array(table, "rows")) make(tables.back().table, "rows").as_array().push_back(row);
+      for (const auto& row : view::Table(table).rows().raw()) make(tables.back().table, "rows").as_array().push_back(row);
   }
   if (!flags.sort_by.empty())
     for (auto& shown : tables)
-      if (!get_array(shown.table, "rows").empty()) TRY(sort_by(make(shown.table, "rows").as_array(), "object", flags.sort_by));
+      if (!view::Table(shown.table).rows().empty()) TRY(sort_by(make(shown.table, "rows").as_array(), "object", flags.sort_by));
   return tables;
 }
 
@@ -284,7 +284,7 @@ Result<std::vector<ShownTable>> found_tables(Session& session, const GetFlags& f
 bool are_several_kinds(const std::vector<ShownTable>& tables) {
   const schema::KindInfo* first = nullptr;
   for (const auto& [selection, table] : tables) {
-    bool is_there = !table.is_null() && (selection->names.empty() || !get_array(table, "rows").empty());
+    bool is_there = !table.is_null() && (selection->names.empty() || !view::Table(table).rows().empty());
     if (!is_there) continue;
     if (first && first != selection->kind) return true;
     first = selection->kind;

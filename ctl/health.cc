@@ -11,6 +11,8 @@
 #include "ctl/print.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
+#include "store/kinds/meta/metadata.h"
 
 namespace coracle::ctl {
 namespace {
@@ -31,17 +33,19 @@ std::string failed_checks(std::string_view report) {
   return join(names, ", ");
 }
 
-std::string with_message(const std::string& what, const json::value& from) {
-  std::string reason(get_string(from, "reason")), message = one_line(get_string(from, "message"));
+// `from`: a view that has a reason and a message.
+template <typename T>
+std::string with_message(const std::string& what, T from) {
+  std::string reason(from.reason()), message = one_line(from.message());
   return what + (reason.empty() ? "" : ": " + reason) + (message.empty() ? "" : ": " + message);
 }
 
 void judge_node(const json::value& node, std::vector<std::string>& problems) {
-  const std::string name = "node " + std::string(get_string(node, "metadata.name"));
+  const std::string name = "node " + std::string(metadata_of(node).name());
   bool is_ready = false;
-  for (const json::value& condition : get_array(node, "status.conditions")) {
-    const std::string_view type = get_string(condition, "type");
-    const bool holds = get_string(condition, "status") == "True";
+  for (view::NodeCondition condition : view::Node(node).status().conditions()) {
+    const std::string_view type = condition.type();
+    const bool holds = condition.status() == "True";
     if (type == "Ready" && holds) is_ready = true;
     if (type == "Ready" && !holds) problems.push_back(with_message(name + " is not ready", condition)), is_ready = true;
     if (holds && type.ends_with("Pressure")) problems.push_back(with_message(name + ": " + std::string(type), condition));
@@ -50,35 +54,31 @@ void judge_node(const json::value& node, std::vector<std::string>& problems) {
 }
 
 // Why a pod is not ready: what its first container that does not run waits for, or what its condition says.
-std::string pod_reason(const json::value& pod) {
-  for (const char* list : {"status.initContainerStatuses", "status.containerStatuses"})
-    for (const json::value& container : get_array(pod, list)) {
-      const std::string name(get_string(container, "name"));
-      if (const json::value* waiting = find(container, "state.waiting")) return with_message(name + " waits", *waiting);
-      const json::value* ended = find(container, "state.terminated");
-      if (ended && get_int(*ended, "exitCode") != 0) return with_message(name + " ended", *ended);
+std::string pod_reason(view::PodStatus status) {
+  for (const auto& list : {status.init_container_statuses(), status.container_statuses()})
+    for (view::ContainerStatus container : list) {
+      const std::string name(container.name());
+      if (view::ContainerStateWaiting waiting = container.state().waiting()) return with_message(name + " waits", waiting);
+      view::ContainerStateTerminated ended = container.state().terminated();
+      if (ended.exit_code() != 0) return with_message(name + " ended", ended);
     }
-  for (const json::value& condition : get_array(pod, "status.conditions"))
-    if (get_string(condition, "status") != "True" && !get_string(condition, "message").empty())
-      return with_message(std::string(get_string(condition, "type")), condition);
+  for (view::PodCondition condition : status.conditions())
+    if (condition.status() != "True" && !condition.message().empty())
+      return with_message(std::string(condition.type()), condition);
   return "not ready";
 }
 
 void judge_pod(const json::value& pod, std::vector<std::string>& problems) {
-  const std::string_view phase = get_string(pod, "status.phase");
-  if (phase == "Succeeded" || find(pod, "metadata.deletionTimestamp")) return;
-  const std::string name =
-      "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" + std::string(get_string(pod, "metadata.name"));
-  if (phase == "Failed") {
+  const view::ObjectMeta metadata = metadata_of(pod);
+  const view::PodStatus status = view::Pod(pod).status();
+  if (status.phase() == "Succeeded" || metadata.has_deletion_timestamp()) return;
+  const std::string name = "pod " + std::string(metadata.namespace_()) + "/" + std::string(metadata.name());
+  if (status.phase() == "Failed") {
     // One that a controller has replaced, or a Job counts, is not missed.
-    if (get_array(pod, "metadata.ownerReferences").empty())
-      problems.push_back(with_message(name + " failed", *find(pod, "status")));
+    if (metadata.owner_references().empty()) problems.push_back(with_message(name + " failed", status));
     return;
   }
-  bool is_ready = false;
-  for (const json::value& condition : get_array(pod, "status.conditions"))
-    is_ready |= get_string(condition, "type") == "Ready" && get_string(condition, "status") == "True";
-  if (!is_ready) problems.push_back(name + ": " + pod_reason(pod));
+  if (!has_true_condition(pod, "Ready")) problems.push_back(name + ": " + pod_reason(status));
 }
 
 HealthState look(Commands& commands, bool with_pods) {
@@ -121,9 +121,9 @@ std::vector<std::string> health_problems(const HealthState& state) {
     if (failed.empty()) return problems;  // the rest would say the same
   }
   if (state.unreadable) problems.push_back("the API: " + one_line(state.unreadable->text()));
-  for (const json::value& node : get_array(state.nodes, "items")) judge_node(node, problems);
-  if (!state.unreadable && get_array(state.nodes, "items").empty()) problems.push_back("there is no node yet");
-  for (const json::value& pod : get_array(state.pods, "items")) judge_pod(pod, problems);
+  for (const json::value& node : items_of(state.nodes)) judge_node(node, problems);
+  if (!state.unreadable && items_of(state.nodes).empty()) problems.push_back("there is no node yet");
+  for (const json::value& pod : items_of(state.pods)) judge_pod(pod, problems);
   return problems;
 }
 

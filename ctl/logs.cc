@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // logs: prints the logs of a pod's containers, of the pods of a Deployment, ReplicaSet or Service, or of all pods that match a
 // selector.
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -75,7 +77,7 @@ Result<void> copy(Session& session, const Request& request, const std::string& p
   return {};
 }
 
-constexpr std::chrono::seconds kLogRetry{1};
+constexpr std::chrono::milliseconds kLogRetry{1000};
 
 // With --follow, a log that the server does not have yet is awaited: that of a container that has not begun. Each refusal is
 // told.
@@ -86,7 +88,9 @@ Result<void> follow(Session& session, const LogFlags& flags, const Request& requ
     bool may_come = !copied && copied.error().details() && !flags.ignore_errors;
     if (!may_come) return copied;
     tell(copied.error().text() + "\n");
-    std::this_thread::sleep_until(std::min(deadline, std::chrono::steady_clock::now() + kLogRetry));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    // Nothing tells when the log is there: the server has to be asked again.
+    (void)::poll(nullptr, 0, int(std::clamp(left, std::chrono::milliseconds(0), kLogRetry).count()));
     if (std::chrono::steady_clock::now() >= deadline) return Error(Code::timeout, "context deadline exceeded");
   }
 }

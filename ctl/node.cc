@@ -243,7 +243,7 @@ class Drain {
 
   // Errors: conflict where pods must not go; refusals() has the reasons one by one.
   Result<void> run(const json::value& node) {
-    std::string name(get_string(node, "metadata.name"));
+    std::string name(metadata_of(node).name());
     std::vector<json::value> pods = TRY(pods_on(name));
     DrainPlan plan = plan_drain(pods, flags_);
     refusals_ = plan.refusals;
@@ -281,9 +281,9 @@ class Drain {
     for (const auto* pod : pending) tell("pod/" + name_of(*pod) + "\n");
   }
 
-  static std::string ns_of(const json::value& pod) { return std::string(get_string(pod, "metadata.namespace")); }
-  static std::string name_of(const json::value& pod) { return std::string(get_string(pod, "metadata.name")); }
-  static std::string uid_of(const json::value& pod) { return std::string(get_string(pod, "metadata.uid")); }
+  static std::string ns_of(const json::value& pod) { return std::string(metadata_of(pod).namespace_()); }
+  static std::string name_of(const json::value& pod) { return std::string(metadata_of(pod).name()); }
+  static std::string uid_of(const json::value& pod) { return std::string(metadata_of(pod).uid()); }
   bool tries_only() const { return flags_.dry_run != DryRun::none; }
 
   // The pod has been terminating for longer than --skip-wait-for-delete-timeout.
@@ -453,9 +453,9 @@ Result<TaintWords> read_taint_words(const NodeFlags& flags) {
 
 Result<void> taint_one(Session& session, const NodeFlags& flags, const json::value& node,
                        const std::vector<TaintChange>& changes) {
-  std::string name(get_string(node, "metadata.name"));
-  TaintResult result = TRY(change_taints(get_array(node, "spec.taints"), changes, flags.overwrite, name));
-  json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
+  std::string name(metadata_of(node).name());
+  TaintResult result = TRY(change_taints(view::Node(node).spec().taints().raw(), changes, flags.overwrite, name));
+  json::object metadata{{"resourceVersion", metadata_of(node).resource_version()}}, spec;
   spec["taints"] = std::move(result.taints);
   json::value changed = TRY(patch_node(session, flags, node, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
   name_kind(changed, nodes());

@@ -294,8 +294,8 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
         if (!annotations.is_object()) annotations.emplace_object();
         annotations.get_object()[kChangeCause] = cause;
       }
-      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" + template_text(view::PodTemplateSpec(pod_template)) +
-          "\n");
+      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" +
+          template_text(view::PodTemplateSpec(pod_template)) + "\n");
     } else {
       out(history_text(live, history));
     }
@@ -357,8 +357,10 @@ Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {
   std::string now = format_time(system_clock().now());
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     if (ctl::rolling_of(live.kind->kind.kind) == Rolling::none) return refused(live, "restarting is not supported");
-    if (get_bool(live.object, "spec.paused")) return refused(live, "can't restart paused deployment (run rollout resume first)");
-    const json::value* before = find_keys(live.object, {"spec", "template", "metadata", "annotations", kRestartedAt});
+    if (is_paused(live)) return refused(live, "can't restart paused deployment (run rollout resume first)");
+    // All of these kinds have the template at the same place.
+    view::PodTemplateSpec pod_template = view::Deployment(live.object).spec().template_();
+    const json::value* before = pod_template.metadata().annotations().if_contains(kRestartedAt);
     if (before && *before == json::value(now))
       return Error(Code::conflict, "failed to create patch for " + live.name +
                                        ": if restart has already been triggered within the past second, please wait before "

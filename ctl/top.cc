@@ -284,14 +284,14 @@ std::string age_text(int64_t seconds) {  // "26h3m4s", as Go writes a duration
 // Why no pod was measured; without an error there is none. Source: kubectl pkg/cmd/top/top_pod.go, verifyEmptyMetrics.
 Result<void> explain_no_metrics(Session& session, const TopFlags& flags, const std::string& ns) {
   json::value pods = TRY(read_all_or_one(session, flags, kPod, ns));
-  const json::array& items = get_array(pods, "items");
+  const json::array& items = items_of(pods);
   for (const json::value& pod : items) {
-    auto created = parse_time(get_string(pod, "metadata.creationTimestamp"));
+    auto created = parse_time(metadata_of(pod).creation_timestamp());
     if (!created) continue;
     auto age = std::chrono::duration_cast<std::chrono::seconds>(system_clock().now() - *created);
     if (age <= kMetricsDelay) continue;
-    return Error(Code::unavailable, "Metrics not available for pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
-                                        std::string(get_string(pod, "metadata.name")) + ", age: " + age_text(age.count()));
+    return Error(Code::unavailable, "Metrics not available for pod " + std::string(metadata_of(pod).namespace_()) + "/" +
+                                        std::string(metadata_of(pod).name()) + ", age: " + age_text(age.count()));
   }
   if (items.empty()) return {};
   return Error(Code::unavailable, "metrics not available yet");
@@ -317,7 +317,7 @@ Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
   TRY(check(flags, "node"));
   Session* session = TRY(commands.session());
   json::value metrics = TRY(read_metrics(*session, flags, kNodeMetrics, ""));
-  if (flags.name.empty() && get_array(metrics, "items").empty()) return Error(Code::unavailable, "metrics not available yet");
+  if (flags.name.empty() && items_of(metrics).empty()) return Error(Code::unavailable, "metrics not available yet");
   json::value nodes = TRY(read_all_or_one(*session, flags, kNode, ""));
   out(print_node_usages(metrics, nodes, {flags.show_capacity, !flags.no_headers, flags.sort_by, flags.show_swap}));
   return 0;
