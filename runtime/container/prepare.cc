@@ -118,7 +118,8 @@ Result<std::optional<std::string>> link_of(const MountDraft& draft) {
   Fd source = TRY(sys::open(draft.source, O_PATH | O_NOFOLLOW));
   auto target = sys::read_link_at(source, "");
   if (!target && target.error().code() == Code::not_found) return std::optional<std::string>();
-  return std::optional<std::string>(TRY(std::move(target)));
+  std::string found = TRY(std::move(target));
+  return std::optional<std::string>(std::move(found));
 }
 
 Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, const UserNamespace* user, Prepared& out) {

@@ -5,7 +5,7 @@
 # nothing is mounted twice and no pod runs twice; and once all requests are fulfilled, nothing else is left.
 #   CORACLE_KILLS  number of random kills (16), and a third as many before a given change
 #   CORACLE_SEED   seed of the random choices (7; a different one each time with CORACLE_LONG=1)
-# for: daemon/volume daemon/controller/storage/volume_binder daemon/controller/storage/volume_protection daemon/node/volume/volumes daemon/node/pod_steps daemon/node/worker
+# for: daemon/volume daemon/controller/storage/volume_binder daemon/controller/storage/volume_protection daemon/node/volume/volumes daemon/node/pod_volumes daemon/node/worker
 . "$(dirname "$0")/lib.sh"
 start_machine
 . "$here/../progress.sh"
