@@ -210,11 +210,11 @@ class Server::State::RequestChain {
   }
 
   bool impersonate() {
-    auto other = auth::impersonated(impersonation_of(call_.head()), *call_.user, server_.authorizer);
+    auto other = auth::impersonated(impersonation_of(call_.head()), *call_.user, asked_, server_.authorizer);
     if (!other) return refuse(other.error());
     if (!*other) return true;
-    call_.user = std::make_shared<const User>(*std::move(*other));
-    if (record_) record_->as = call_.user;
+    call_.user = std::make_shared<const User>(std::move((*other)->user));
+    if (record_) record_->as = call_.user, record_->constraint = std::move((*other)->constraint);
     return true;
   }
 

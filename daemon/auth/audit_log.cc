@@ -124,6 +124,7 @@ std::string audit_line(const AuditRecord& record, AuditStage stage, WallTime now
                     {"auditID", record.id},      {"stage", text_of(stage)},         {"requestURI", record.uri},
                     {"verb", record.asked.verb}, {"user", user_info(*record.user)}};
   if (record.as) head["impersonatedUser"] = user_info(*record.as);
+  if (!record.constraint.empty()) head["authenticationMetadata"] = json::object{{"impersonationConstraint", record.constraint}};
   if (!record.source.empty()) head["sourceIPs"] = json::array{json::string(record.source)};
   if (!record.agent.empty()) head["userAgent"] = record.agent;
   if (record.asked.is_resource) head["objectRef"] = object_ref(record);

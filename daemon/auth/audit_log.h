@@ -74,7 +74,8 @@ struct AuditRecord {
   };
   AuditDecision decision;
   std::string id, uri, source, agent;
-  UserPtr user, as;  // as: the impersonated user, or null
+  UserPtr user, as;        // as: the impersonated user, or null
+  std::string constraint;  // of the impersonation, see Impersonated
   Attributes asked;
   std::string version;  // of the API group
   WallTime received;

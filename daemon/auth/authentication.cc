@@ -2,14 +2,19 @@
 // See authentication.h.
 #include "daemon/auth/authentication.h"
 
+#include <algorithm>
+
 #include "daemon/auth/jwt.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
+#include "store/schema/validate/findings.h"
 
 namespace coracle::auth {
 namespace {
 
-constexpr std::string_view kScheme = "bearer";
+constexpr std::string_view kScheme = "bearer", kNodePrefix = "system:node:", kAuthentication = "authentication.k8s.io",
+                           kOfNode = "authentication.kubernetes.io/node-name";
+constexpr size_t kManyValues = 4;  // of groups or extra fields: then the right to all of them is asked for first
 
 const UserPtr& anonymous() {
   static const UserPtr user =
@@ -35,19 +40,110 @@ std::optional<Account> account_of(std::string_view user) {
   return Account{parts[0], parts[1]};
 }
 
-std::vector<Attributes> questions(const Impersonation& wanted) {
-  std::vector<Attributes> out;
-  auto ask = [&](std::string group, std::string resource, std::string subresource, std::string_view ns, std::string name) {
-    out.push_back({"impersonate", std::move(group), std::move(resource), std::move(subresource), std::string(ns), std::move(name),
-                   "", true, ""});
-  };
-  if (auto account = account_of(wanted.user)) ask("", "serviceaccounts", "", account->ns, std::string(account->name));
-  else ask("", "users", "", "", wanted.user);
-  for (const std::string& group : wanted.groups) ask("", "groups", "", "", group);
-  for (const auto& [key, values] : wanted.extra)
-    for (const std::string& value : values) ask("authentication.k8s.io", "userextras", key, "", value);
-  if (!wanted.uid.empty()) ask("authentication.k8s.io", "uids", "", "", wanted.uid);
-  return out;
+// The node that the user system:node:NAME is; "" for other users.
+std::string_view node_of(std::string_view user) {
+  if (!user.starts_with(kNodePrefix)) return {};
+  std::string_view name = user.substr(kNodePrefix.size());
+  return schema::dns_subdomain_problems(name).empty() ? name : std::string_view();
+}
+
+bool is_domain_prefixed(std::string_view key) {
+  constexpr std::string_view kPathMarks = "/-._~%!$&'()*+,;=:";
+  size_t slash = key.find('/');
+  if (slash == key.npos || slash + 1 == key.size() || !schema::dns_subdomain_problems(key.substr(0, slash)).empty()) return false;
+  std::string_view path = key.substr(slash + 1);
+  return std::all_of(path.begin(), path.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kPathMarks.find(c) != kPathMarks.npos;
+  });
+}
+
+// Asks the authorizer whether `user` may be the wanted user in one way. `way` "": by the verb impersonate, which gives every
+// right of that user; else by impersonate:WAY, together with impersonate-on:WAY:VERB for what is requested. Source: apiserver,
+// filters/impersonation/mode.go (KEP-5284).
+class Impersonator {
+ public:
+  Impersonator(const Impersonation& wanted, const User& user, const Authorizer& authorizer, std::string_view way)
+      : wanted_(wanted), user_(user), authorizer_(authorizer), way_(way) {}
+
+  bool may_request(Attributes request) const {
+    request.verb = "impersonate-on:" + way_ + ":" + request.verb;
+    return authorizer_.authorize(user_, request).allowed;
+  }
+
+  // Errors: forbidden.
+  Result<Impersonated> be() const {
+    TRY(may(name_asked()));
+    if (!wanted_.uid.empty()) TRY(may(asked(kAuthentication, "uids", wanted_.uid)));
+    TRY(may_have_groups());
+    TRY(may_have_extra());
+    User other{wanted_.user, wanted_.uid, wanted_.groups, wanted_.extra};
+    if (constrained() && !node_of(other.name).empty()) other.groups = {"system:nodes"};
+    if (auto account = account_of(other.name); account && other.groups.empty())
+      other.groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(account->ns)};
+    std::string_view everybody = other.name == kAnonymous ? kUnauthenticated : kAuthenticated;
+    if (!other.in(everybody) && !other.in(kUnauthenticated)) other.groups.emplace_back(everybody);
+    return Impersonated{std::move(other), constrained() ? verb() : std::string()};
+  }
+
+ private:
+  bool constrained() const { return !way_.empty(); }
+  std::string verb() const { return constrained() ? "impersonate:" + way_ : "impersonate"; }
+  std::string_view group() const { return constrained() ? kAuthentication : std::string_view(); }
+  Attributes asked(std::string_view group, std::string resource, std::string name, std::string subresource = {},
+                   std::string ns = {}) const {
+    return {verb(), std::string(group), std::move(resource), std::move(subresource), std::move(ns), std::move(name), "", true,
+            ""};
+  }
+  Attributes name_asked() const {
+    if (std::string_view node = node_of(wanted_.user); constrained() && !node.empty())
+      return asked(group(), "nodes", way_ == "associated-node" ? "*" : std::string(node));
+    if (auto account = account_of(wanted_.user))
+      return asked(group(), "serviceaccounts", std::string(account->name), "", std::string(account->ns));
+    return asked(group(), "users", wanted_.user);
+  }
+  Result<void> may(const Attributes& asked) const {
+    Decision decision = authorizer_.authorize(user_, asked);
+    if (!decision.allowed) return denial(user_, asked, decision.reason);
+    return {};
+  }
+
+  Result<void> may_have_groups() const {
+    if (constrained()) {
+      for (std::string_view never : {std::string_view(), kAdministrators})
+        if (std::find(wanted_.groups.begin(), wanted_.groups.end(), never) != wanted_.groups.end())
+          return denial(user_, asked(group(), "groups", std::string(never)),
+                        "impersonating the " + (never.empty() ? "empty string" : std::string(never)) + " group is not allowed");
+      if (wanted_.groups.size() >= kManyValues && may(asked(group(), "groups", "*"))) return {};
+    }
+    for (const std::string& one : wanted_.groups) TRY(may(asked(group(), "groups", one)));
+    return {};
+  }
+
+  Result<void> may_have_extra() const {
+    size_t values_in_all = 0;
+    for (const auto& [key, values] : wanted_.extra) {
+      values_in_all += values.size();
+      bool good = is_domain_prefixed(key) && key == to_lower(key) && std::find(values.begin(), values.end(), "") == values.end();
+      if (constrained() && !good)
+        return denial(user_, asked(kAuthentication, "userextras", ""),
+                      "impersonating the extra field " + coracle::quoted(key) +
+                          " is not allowed: its key must be a domain-prefixed path in lower case, and its values not empty");
+    }
+    if (constrained() && values_in_all >= kManyValues && may(asked(kAuthentication, "userextras", "*", "*"))) return {};
+    for (const auto& [key, values] : wanted_.extra)
+      for (const std::string& value : values) TRY(may(asked(kAuthentication, "userextras", value, key)));
+    return {};
+  }
+
+  const Impersonation& wanted_;
+  const User& user_;
+  const Authorizer& authorizer_;
+  const std::string way_;
+};
+
+bool runs_on(const User& user, std::string_view node) {
+  auto of_node = user.extra.find(std::string(kOfNode));
+  return account_of(user.name) && of_node != user.extra.end() && of_node->second.size() == 1 && of_node->second[0] == node;
 }
 
 }  // namespace
@@ -72,21 +168,27 @@ Result<UserPtr> Authenticator::authenticate(const Credentials& credentials) cons
   return std::make_shared<const User>(std::move(user));
 }
 
-Result<std::optional<User>> impersonated(const Impersonation& wanted, const User& user, const Authorizer& authorizer) {
-  if (!wanted.any()) return std::optional<User>();
+Result<std::optional<Impersonated>> impersonated(const Impersonation& wanted, const User& user, const Attributes& request,
+                                                 const Authorizer& authorizer) {
+  if (!wanted.any()) return std::optional<Impersonated>();
   if (wanted.user.empty())
-    return internal_error("impersonation of groups, a uid or extra fields was requested without impersonating a user");
-  for (const Attributes& asked : questions(wanted)) {
-    Decision decision = authorizer.authorize(user, asked);
-    if (!decision.allowed) return denial(user, asked, decision.reason);
+    return bad_request("impersonation of groups, a uid or extra fields was requested without impersonating a user name");
+  const std::string_view node = node_of(wanted.user);
+  const bool account = account_of(wanted.user).has_value();
+  const bool bare = wanted.uid.empty() && wanted.groups.empty() && wanted.extra.empty();
+  std::optional<Error> refusal;
+  for (auto [way, applies] : {std::pair{"associated-node", bare && !node.empty() && runs_on(user, node)},
+                              std::pair{"arbitrary-node", bare && !node.empty()}, std::pair{"serviceaccount", bare && account},
+                              std::pair{"user-info", node.empty() && !account}}) {
+    Impersonator impersonator(wanted, user, authorizer, way);
+    if (!applies || !impersonator.may_request(request)) continue;
+    auto other = impersonator.be();
+    if (other) return std::optional(*std::move(other));
+    if (!refusal) refusal = other.take_error();
   }
-  User other{wanted.user, wanted.uid, wanted.groups, wanted.extra};
-  auto account = account_of(wanted.user);
-  if (account && other.groups.empty())
-    other.groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(account->ns)};
-  std::string_view everybody = other.name == kAnonymous ? kUnauthenticated : kAuthenticated;
-  if (!other.in(kAuthenticated) && !other.in(kUnauthenticated)) other.groups.emplace_back(everybody);
-  return std::optional(std::move(other));
+  auto other = Impersonator(wanted, user, authorizer, {}).be();
+  if (other) return std::optional(*std::move(other));
+  return refusal ? *std::move(refusal) : other.take_error();
 }
 
 }  // namespace coracle::auth

@@ -40,8 +40,16 @@ struct Impersonation {  // the Impersonate-* headers
   bool any() const { return !user.empty() || !uid.empty() || !groups.empty() || !extra.empty(); }
 };
 
-// The impersonated user; nullopt if there is none. Errors: forbidden if `user` may not impersonate it; internal if groups or
-// other fields are given without a user.
-Result<std::optional<User>> impersonated(const Impersonation& wanted, const User& user, const Authorizer& authorizer);
+struct Impersonated {
+  User user;
+  std::string constraint;  // the verb that allows it for this request alone, like impersonate:user-info; "": impersonate
+};
+
+// The impersonated user; nullopt if there is none. `request`: what is to be done as that user. Who may do that as another
+// (impersonate-on:WAY:VERB and impersonate:WAY), or may be that user in all (impersonate), may; a node is then always in the
+// group of nodes. Errors: forbidden if `user` may not impersonate it; bad_request if groups or other fields are given without a
+// user.
+Result<std::optional<Impersonated>> impersonated(const Impersonation& wanted, const User& user, const Attributes& request,
+                                                 const Authorizer& authorizer);
 
 }  // namespace coracle::auth

@@ -97,6 +97,7 @@ TEST(AuditEvent, holds_what_its_level_wants) {
   record.id = "id", record.uri = "/api/v1/namespaces/d/pods?x=y", record.source = "192.0.2.7", record.agent = "kubectl";
   record.user = std::make_shared<const User>(User{"root", "u", {"system:masters"}, {{"scope", {"a"}}}});
   record.as = std::make_shared<const User>(User{"jane", "", {"dev"}, {}});
+  record.constraint = "impersonate:user-info";
   record.asked = on("create", "pods", "d"), record.version = "v1";
   record.received = MUST(parse_time("2026-01-01T00:00:00Z"));
   record_request(record, MUST(parse_json(R"({"metadata":{"name":"p","managedFields":[{}]}})")));
@@ -106,6 +107,7 @@ TEST(AuditEvent, holds_what_its_level_wants) {
       audit_line(record, AuditStage::response_complete, record.received + std::chrono::seconds(1)),
       R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"id","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods?x=y",)"
       R"("verb":"create","user":{"username":"root","uid":"u","groups":["system:masters"],"extra":{"scope":["a"]}},"impersonatedUser":{"username":"jane","groups":["dev"]},)"
+      R"("authenticationMetadata":{"impersonationConstraint":"impersonate:user-info"},)"
       R"("sourceIPs":["192.0.2.7"],"userAgent":"kubectl","objectRef":{"resource":"pods","namespace":"d","name":"p","apiVersion":"v1"},)"
       R"("responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"Forbidden","code":403},"requestObject":{"metadata":{"name":"p"}},)"
       R"("requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z",)"

@@ -290,9 +290,9 @@ TEST_F(Remembered, token_is_not_good_under_another_key) {
 
 TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
   auto as = [&](const User& who, Impersonation wanted) -> std::string {
-    auto other = impersonated(wanted, who, fixture.authorizer);
+    auto other = impersonated(wanted, who, {"list", "", "pods", "", "default", "", "", true, ""}, fixture.authorizer);
     if (!other) return other.error().text();
-    return *other ? (*other)->name + " " + describe((*other)->groups) : "itself";
+    return *other ? (*other)->user.name + " " + describe((*other)->user.groups) : "itself";
   };
   User admin = user("root", {"system:masters"}), jane = user("jane");
   EXPECT_EQ(as(jane, {}), "itself");
@@ -323,6 +323,59 @@ TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
       as(jane, {"bob", "", {}, {{"scope", {"a"}}}}),
       R"(userextras.authentication.k8s.io "a" is forbidden: User "jane" cannot impersonate resource "userextras/scope" in API group "authentication.k8s.io" at the cluster scope)");
   EXPECT_NE(as(admin, {"", "", {"dev"}, {}}).find("without impersonating a user"), std::string::npos);
+}
+
+TEST_F(Identity, may_be_taken_for_some_requests_alone) {
+  auto as = [&](const User& who, const char* verb, Impersonation wanted) -> std::string {
+    auto other = impersonated(wanted, who, {verb, "", "pods", "", "default", "", "", true, ""}, fixture.authorizer);
+    if (!other) return other.error().text();
+    return (*other)->user.name + " " + describe((*other)->user.groups) + " by " + (*other)->constraint;
+  };
+  fixture.make(kClusterRole, R"({"metadata":{"name":"caller"},"rules":[
+    {"verbs":["impersonate-on:user-info:list","impersonate-on:arbitrary-node:get","impersonate-on:serviceaccount:get"],"apiGroups":[""],"resources":["pods"]},
+    {"verbs":["impersonate:user-info"],"apiGroups":["authentication.k8s.io"],"resources":["users"],"resourceNames":["bob"]},
+    {"verbs":["impersonate:user-info"],"apiGroups":["authentication.k8s.io"],"resources":["groups","userextras/example.com/scope"]},
+    {"verbs":["impersonate:arbitrary-node"],"apiGroups":["authentication.k8s.io"],"resources":["nodes"],"resourceNames":["one"]},
+    {"verbs":["impersonate:serviceaccount"],"apiGroups":["authentication.k8s.io"],"resources":["serviceaccounts"]}]})");
+  fixture.make(kClusterRole, R"({"metadata":{"name":"agent"},"rules":[
+    {"verbs":["impersonate-on:associated-node:get"],"apiGroups":[""],"resources":["pods"]},
+    {"verbs":["impersonate:associated-node"],"apiGroups":["authentication.k8s.io"],"resources":["nodes"]}]})");
+  fixture.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"caller"},"roleRef":{"kind":"ClusterRole","name":"caller"},"subjects":[{"kind":"User","name":"jane"}]})");
+  fixture.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"agent"},"roleRef":{"kind":"ClusterRole","name":"agent"},"subjects":[{"kind":"ServiceAccount","name":"agent","namespace":"default"}]})");
+  User jane = user("jane"), admin = user("root", {"system:masters"}), agent = account_user("default", "agent", "u");
+  agent.extra["authentication.kubernetes.io/node-name"] = {"two"};
+  EXPECT_EQ(as(jane, "list", {"bob", "", {}, {}}), R"(bob ["system:authenticated"] by impersonate:user-info)");
+  EXPECT_EQ(as(jane, "get", {"bob", "", {}, {}}),
+            R"(users "bob" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope)")
+      << "another verb";
+  EXPECT_EQ(
+      as(jane, "list", {"eve", "", {}, {}}),
+      R"(users.authentication.k8s.io "eve" is forbidden: User "jane" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope)");
+  EXPECT_EQ(as(jane, "list", {"bob", "", {"a", "b", "c", "d"}, {}}),
+            R"(bob ["a" "b" "c" "d" "system:authenticated"] by impersonate:user-info)");
+  EXPECT_NE(as(jane, "list", {"bob", "", {"system:masters"}, {}}).find("the system:masters group is not allowed"),
+            std::string::npos);
+  EXPECT_EQ(as(jane, "list", {"bob", "", {}, {{"example.com/scope", {"a"}}}}),
+            R"(bob ["system:authenticated"] by impersonate:user-info)");
+  EXPECT_NE(as(jane, "list", {"bob", "", {}, {{"scope", {"a"}}}}).find("a domain-prefixed path"), std::string::npos);
+  EXPECT_EQ(as(jane, "get", {"system:node:one", "", {}, {}}),
+            R"(system:node:one ["system:nodes" "system:authenticated"] by impersonate:arbitrary-node)");
+  EXPECT_NE(as(jane, "get", {"system:node:two", "", {}, {}}).find(R"(nodes.authentication.k8s.io "two" is forbidden)"),
+            std::string::npos);
+  EXPECT_NE(as(jane, "get", {"system:node:one", "", {"dev"}, {}}).find("cannot impersonate resource"), std::string::npos)
+      << "a node has its own groups";
+  EXPECT_EQ(
+      as(jane, "get", {"system:serviceaccount:a:b", "", {}, {}}),
+      R"(system:serviceaccount:a:b ["system:serviceaccounts" "system:serviceaccounts:a" "system:authenticated"] by impersonate:serviceaccount)");
+  EXPECT_EQ(as(agent, "get", {"system:node:two", "", {}, {}}),
+            R"(system:node:two ["system:nodes" "system:authenticated"] by impersonate:associated-node)");
+  EXPECT_NE(as(agent, "get", {"system:node:one", "", {}, {}}).find("cannot impersonate resource"), std::string::npos)
+      << "it runs on another node";
+  EXPECT_EQ(as(admin, "get", {"bob", "", {"system:masters"}, {}}), R"(bob ["system:masters" "system:authenticated"] by )");
 }
 
 TEST(StaticTokens, are_read_as_kubernetes_reads_them) {
