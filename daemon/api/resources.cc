@@ -9,6 +9,7 @@
 #include "daemon/registry/scale.h"
 #include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
+#include "store/engine/continue_token.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -41,7 +42,10 @@ Result<registry::ListRequest> list_request(Call& call) {
   registry::ListRequest request;
   request.options = std::move(list.options);
   bool any = list.revision.empty() || list.revision == "0", continued = !request.options.continue_token.empty();
-  if (continued && !any) return bad_request("specifying resource version is not allowed when using continue");
+  if (continued && !any) {
+    TRY(engine::ContinueToken::parse(request.options.continue_token, call.kind().namespaced));  // the token's fault is told first
+    return bad_request("specifying resource version is not allowed when using continue");
+  }
   if (any) return request;
   auto revision = parse_revision(list.revision);
   if (!revision) return bad_request("invalid resource version: resourceVersion: " + invalid_revision(list.revision).message);

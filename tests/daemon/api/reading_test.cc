@@ -49,7 +49,10 @@ TEST_F(Reading, options_that_make_no_sense_are_refused_in_kubernetes_words) {
                "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided]"},
            Row{all + "sendInitialEvents=false", 422,
                "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"},
-           Row{all + "continue=x&resourceVersion=1", 400, "specifying resource version is not allowed when using continue"},
+           Row{all + "continue=x&resourceVersion=1", 400,
+               "invalid continue token: continue key is not valid: illegal base64 data"},
+           Row{all + "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJkZWZhdWx0L2FcdTAwMDAifQ&resourceVersion=1", 400,
+               "specifying resource version is not allowed when using continue"},
            Row{all + "resourceVersion=-1", 400,
                "invalid resource version: resourceVersion: Invalid value: \"-1\": strconv.ParseUint: parsing \"-1\": invalid "
                "syntax"},
