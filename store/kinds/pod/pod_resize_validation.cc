@@ -7,6 +7,7 @@
 #include "store/kinds/pod/pod_state.h"
 #include "store/kinds/pod/pod_validation.h"
 #include "store/schema/default.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -26,15 +27,17 @@ void restore_amounts(json::value& owner, const json::value& old) {
     if (!amounts.empty()) make(owner, path) = std::move(amounts);
     else if (find(owner, path)) make(owner, "resources").get_object().erase(field);
   }
-  const json::value* left = find(owner, "resources");
-  if (left && left->is_object() && left->get_object().empty() && !find(old, "resources")) owner.get_object().erase("resources");
+  // Pods and containers have their resources at the same place.
+  view::ResourceRequirements left = view::Container(owner).resources();
+  if (left && left.members().empty() && !view::Container(old).has_resources()) owner.get_object().erase("resources");
 }
 
 // Without the default policies that a container gets together with its first amount of a resource.
 void drop_added_default_policies(json::value& container, const json::value& old) {
-  json::array policies = get_array(container, "resizePolicy");
-  const size_t before = get_array(old, "resizePolicy").size();
-  while (policies.size() > before && get_string(policies.back(), "restartPolicy") == "NotRequired") policies.pop_back();
+  json::array policies = view::Container(container).resize_policy().raw();
+  const size_t before = view::Container(old).resize_policy().size();
+  auto is_default = [&] { return view::ContainerResizePolicy(policies.back()).restart_policy() == "NotRequired"; };
+  while (policies.size() > before && is_default()) policies.pop_back();
   if (!policies.empty()) container.get_object()["resizePolicy"] = std::move(policies);
   else container.get_object().erase("resizePolicy");
 }
@@ -52,17 +55,18 @@ void check_nothing_removed(const json::value& now, const json::value& before, co
 }
 
 bool has_amounts(const json::value& spec) {
-  return !get_object(spec, "resources.requests").empty() || !get_object(spec, "resources.limits").empty();
+  view::ResourceRequirements resources = view::PodSpec(spec).resources();
+  return !resources.requests().empty() || !resources.limits().empty();
 }
 
 void check_pod_amounts(const json::value& now, const json::value& before, Findings& out) {
   if (!has_amounts(now) && !has_amounts(before)) return;
-  if (find(before, "resources") && !find(now, "resources"))
+  if (view::PodSpec(before).has_resources() && !view::PodSpec(now).has_resources())
     return out.forbidden("spec.resources", "pod-level resources cannot be removed");
   check_nothing_removed(now, before, "spec", "pod-level ", out);
   json::value restored = now;
   restore_amounts(restored, before);
-  const json::value *left = find(restored, "resources"), *old = find(before, "resources");
+  const json::value *left = view::PodSpec(restored).resources().pointer(), *old = view::PodSpec(before).resources().pointer();
   bool same = left && old ? *left == *old : left == old;
   if (!same) out.forbidden("spec", "only cpu and memory resources are mutable at pod-level");
 }
@@ -77,7 +81,7 @@ bool check_order(const json::value& now, const json::value& before, std::string_
   }
   bool same = true;
   for (size_t i = 0; i < olds.size(); ++i) {
-    if (get_string(news[i], "name") == get_string(olds[i], "name")) continue;
+    if (view::Container(news[i]).name() == view::Container(olds[i]).name()) continue;
     out.forbidden(sub(item(path, i), "name"), std::string(list) + " may not be renamed or reordered on resize");
     same = false;
   }
@@ -97,9 +101,10 @@ void check_containers(const json::value& now, const json::value& before, std::st
     if (restored != olds[i] && init)
       out.forbidden(item(path, i), "only cpu and memory resources for init or sidecar containers are mutable");
     else if (restored != olds[i]) out.forbidden("spec", "only cpu and memory resources are mutable");
-    if (!init || get_string(olds[i], "restartPolicy") == "Always" || news[i] == olds[i]) continue;
-    for (const json::value& policy : get_array(olds[i], "resizePolicy"))
-      if (get_string(policy, "restartPolicy") == "RestartContainer")
+    view::Container old(olds[i]);
+    if (!init || old.restart_policy() == "Always" || news[i] == olds[i]) continue;
+    for (view::ContainerResizePolicy policy : old.resize_policy())
+      if (policy.restart_policy() == "RestartContainer")
         out.forbidden(item(path, i), "non-sidecar init containers with a resize policy of RestartContainer cannot be resized");
   }
 }
@@ -112,23 +117,23 @@ json::value rest_of(json::value spec) {
 
 // A node that can resize tells the resources of running containers.
 bool node_can_resize(const json::value& pod) {
-  for (const json::value& status : get_array(pod, "status.containerStatuses"))
-    if (find(status, "state.running")) return find(status, "resources") != nullptr;
+  for (view::ContainerStatus status : view::Pod(pod).status().container_statuses())
+    if (status.state().has_running()) return status.has_resources();
   return true;
 }
 
 }  // namespace
 
 void check_pod_resize(const json::value& now, const json::value& before, Findings& out) {
-  if (get_object(before, "metadata.annotations").contains(kMirrorAnnotation))
-    return out.forbidden("", "static pods cannot be resized");
-  if (get_string(before, "spec.os.name") == "windows") return out.forbidden("", "windows pods cannot be resized");
-  std::string_view was = get_string(before, "status.qosClass");
+  if (is_mirror(view::Pod(before))) return out.forbidden("", "static pods cannot be resized");
+  if (view::Pod(before).spec().os().name() == "windows") return out.forbidden("", "windows pods cannot be resized");
+  std::string_view was = view::Pod(before).status().qos_class();
   if (was.empty()) was = qos_class(before);
   if (was != qos_class(now)) out.invalid("spec", was, "Pod QOS Class may not change as a result of resizing");
   if (!node_can_resize(before)) out.forbidden("spec", "Pod running on node without support for resize");
-  const json::value *spec = find(now, "spec"), *old = find(before, "spec");
-  if (!spec || !old || !spec->is_object() || !old->is_object()) return;
+  view::PodSpec viewed = view::Pod(now).spec(), old_viewed = view::Pod(before).spec();
+  if (!viewed || !old_viewed) return;
+  const json::value *spec = viewed.pointer(), *old = old_viewed.pointer();
   check_pod_amounts(*spec, *old, out);
   bool same_containers = check_order(*spec, *old, "containers", out);
   if (!check_order(*spec, *old, "initContainers", out) || !same_containers) return;

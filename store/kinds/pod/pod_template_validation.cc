@@ -7,6 +7,7 @@
 #include "runtime/base/text.h"
 #include "store/kinds/pod/pod_kinds.h"
 #include "store/kinds/pod/pod_validation.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -21,7 +22,7 @@ struct Profiled {
   const json::value& pod;
   const std::string& at;
 
-  const json::object& annotations() const { return get_object(pod, "metadata.annotations"); }
+  const json::object& annotations() const { return view::Pod(pod).metadata().annotations(); }
   std::string annotations_path() const {
     return at.empty() ? "metadata.annotations" : sub(at, "annotations");
   }  // Kubernetes' own
@@ -39,7 +40,7 @@ struct Profiled {
   }
   std::set<std::string_view> container_names() const {
     std::set<std::string_view> names;
-    each_container([&](const json::value& container, const std::string&) { names.insert(get_string(container, "name")); });
+    each_container([&](const json::value& container, const std::string&) { names.insert(view::Container(container).name()); });
     return names;
   }
 };
@@ -65,15 +66,16 @@ void check_seccomp_annotation(const std::string& path, std::string_view key, std
 }
 
 // `what`: its name in messages.
-void check_agreement(const json::value& profile, std::string_view annotation, std::string_view what, const std::string& path,
+template <typename Profile>
+void check_agreement(Profile profile, std::string_view annotation, std::string_view what, const std::string& path,
                      Findings& out) {
-  std::string_view type = get_string(profile, "type");
+  std::string_view type = profile.type();
   bool local = type == "Localhost", agrees = true;
   if (type == "Unconfined") agrees = annotation == "unconfined";
   if (type == "RuntimeDefault") agrees = annotation == "runtime/default" || (what == "seccomp" && annotation == "docker/default");
   if (local) agrees = annotation.starts_with(kLocalhost);
   if (!agrees) return out.forbidden(sub(path, "type"), std::string(what) + " type in annotation and field must match");
-  if (local && annotation.substr(kLocalhost.size()) != get_string(profile, "localhostProfile"))
+  if (local && annotation.substr(kLocalhost.size()) != profile.localhost_profile())
     out.forbidden(sub(path, "localhostProfile"), std::string(what) + " profile in annotation and field must match");
 }
 
@@ -93,28 +95,29 @@ void check_formats(const Profiled& of, Findings& out) {
 void check_agreements(const Profiled& of, Findings& out) {
   if (of.annotations().empty()) return;
   const json::string* annotation = of.annotation(std::string(kSeccompOfPod));
-  const json::value *seccomp = find(of.pod, "spec.securityContext.seccompProfile"),
-                    *app_armor = find(of.pod, "spec.securityContext.appArmorProfile");
+  view::PodSpec spec = view::Pod(of.pod).spec();
+  view::SeccompProfile seccomp = spec.security_context().seccomp_profile();
   if (seccomp && annotation)
-    check_agreement(*seccomp, *annotation, "seccomp", sub(of.at, "spec.securityContext.seccompProfile"), out);
-  const bool is_windows = get_string(of.pod, "spec.os.name") == "windows";
-  of.each_container([&](const json::value& container, const std::string& at) {
-    std::string name(get_string(container, "name"));
+    check_agreement(seccomp, *annotation, "seccomp", sub(of.at, "spec.securityContext.seccompProfile"), out);
+  const bool is_windows = spec.os().name() == "windows";
+  of.each_container([&](const json::value& one, const std::string& at) {
+    view::Container container(one);
+    std::string name(container.name());
     const json::string *own_seccomp = of.annotation(std::string(kSeccompOf) + name),
                        *own_armor = of.annotation(std::string(kAppArmorOf) + name);
-    const json::value *field = find(container, "securityContext.seccompProfile"),
-                      *armor_field = find(container, "securityContext.appArmorProfile");
-    if (!armor_field) armor_field = app_armor;
-    if (field && own_seccomp) check_agreement(*field, *own_seccomp, "seccomp", sub(at, "securityContext.seccompProfile"), out);
+    view::SeccompProfile field = container.security_context().seccomp_profile();
+    view::AppArmorProfile armor_field = container.security_context().app_armor_profile();
+    if (!armor_field) armor_field = spec.security_context().app_armor_profile();
+    if (field && own_seccomp) check_agreement(field, *own_seccomp, "seccomp", sub(at, "securityContext.seccompProfile"), out);
     if (armor_field && own_armor && !is_windows)
-      check_agreement(*armor_field, *own_armor, "apparmor", sub(at, "securityContext.appArmorProfile"), out);
+      check_agreement(armor_field, *own_armor, "apparmor", sub(at, "securityContext.appArmorProfile"), out);
   });
 }
 
 void check_pod_template(const json::value& value, const std::string& path, Findings& out) {
   check_formats({value, path}, out);
   check_agreements({value, path}, out);
-  if (!get_array(value, "spec.ephemeralContainers").empty())
+  if (!view::Pod(value).spec().ephemeral_containers().empty())
     out.forbidden(sub(path, "spec.ephemeralContainers"), "ephemeral containers not allowed in pod template");
 }
 

@@ -51,7 +51,7 @@ std::string_view without_drive(std::string_view path) {
 void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string_view> volumes;
   for (view::Volume volume : spec.volumes()) volumes.insert(volume.name());
-  const bool is_windows = get_string(spec.raw(), "os.name") == "windows";
+  const bool is_windows = spec.os().name() == "windows";
   each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
     std::set<std::string_view> places;
     for (size_t i = 0; i < container.volume_mounts().size(); ++i) {
@@ -113,9 +113,9 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
     return out.required(sub(at, "nameservers"), "must provide at least one DNS nameserver when `dnsPolicy` is None");
   }
   if (config.nameservers().size() > 3)
-    out.invalid_json(sub(at, "nameservers"), *find(config.raw(), "nameservers"), "must not have more than 3 nameservers");
+    out.invalid_json(sub(at, "nameservers"), config.nameservers().raw(), "must not have more than 3 nameservers");
   if (config.searches().size() > 32)
-    out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"), "must not have more than 32 search paths");
+    out.invalid_json(sub(at, "searches"), config.searches().raw(), "must not have more than 32 search paths");
   for (size_t i = 0; i < config.nameservers().size(); ++i) {
     std::string_view server = config.nameservers()[i];
     out.invalid_all(item(sub(at, "nameservers"), i), server, ip_problems(server, false));
@@ -129,7 +129,7 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
     out.invalid_all(item(sub(at, "searches"), i), search, dns_search_problems(search));
   }
   if (characters > 2048) {
-    out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"),
+    out.invalid_json(sub(at, "searches"), config.searches().raw(),
                      "must not have more than 2048 characters (including spaces) in the search list");
   }
   for (size_t i = 0; i < config.options().size(); ++i) {
@@ -139,12 +139,12 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
 
 void check_hostname_override(view::PodSpec spec, const std::string& path, Findings& out) {
   constexpr size_t kHostnameMax = 64;  // of Linux
-  std::string_view name = get_string(spec.raw(), "hostnameOverride");
+  std::string_view name = spec.hostname_override();
   std::string at = sub(path, "hostnameOverride");
   if (name.empty()) return;
   out.invalid_all(at, name, dns_subdomain_problems(name));
   if (name.size() > kHostnameMax) out.too_long(at, kHostnameMax);
-  if (get_bool(spec.raw(), "setHostnameAsFQDN"))
+  if (spec.set_hostname_as_fqdn())
     out.invalid_json(sub(path, "setHostnameAsFQDN"), json::value(true), "must not be true when `hostnameOverride` is set");
   if (spec.host_network())
     out.invalid_json(sub(path, "hostNetwork"), json::value(true), "must not be true when `hostnameOverride` is set");
@@ -274,7 +274,7 @@ constexpr std::string_view kMayChange =
 // Gives `spec` the node affinity of `old`. An affinity that was added for it alone goes.
 void restore_node_affinity(json::object& spec, const json::object& old) {
   const json::value* before = old.if_contains("affinity");
-  const json::value* wanted = before ? find(*before, "nodeAffinity") : nullptr;
+  const json::value* wanted = view::Affinity(before).node_affinity().pointer();
   json::value* affinity = spec.if_contains("affinity");
   if (wanted && !affinity) affinity = &(spec["affinity"] = json::object());
   json::object* parts = affinity ? affinity->if_object() : nullptr;
@@ -295,12 +295,13 @@ json::value without_what_may_change(const json::value& now, const json::value& b
   };
   for (std::string_view field : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) restore(field);
   if (subresource == "ephemeralcontainers") restore("ephemeralContainers");
-  if (!get_array(before, "schedulingGates").empty()) {
+  if (!view::PodSpec(before).scheduling_gates().empty()) {
     restore("nodeSelector");
     restore_node_affinity(spec, old);
   }
   if (subresource == "binding") restore("nodeName");
-  if (get_int(before, "terminationGracePeriodSeconds") < 0 && get_int(now, "terminationGracePeriodSeconds") == 1) {
+  if (view::PodSpec(before).termination_grace_period_seconds() < 0 &&
+      view::PodSpec(now).termination_grace_period_seconds() == 1) {
     restore("terminationGracePeriodSeconds");
   }
   for (std::string_view list : {"containers", "initContainers"}) {
@@ -309,8 +310,8 @@ json::value without_what_may_change(const json::value& now, const json::value& b
     if (!containers || !containers->is_array()) continue;
     for (size_t i = 0; i < containers->get_array().size() && i < olds.size(); ++i) {
       json::value& container = containers->get_array()[i];
-      if (const json::value* image = find(olds[i], "image"); image && container.is_object())
-        container.get_object()["image"] = *image;
+      if (view::Container old_one(olds[i]); old_one.has_image() && container.is_object())
+        container.get_object()["image"] = old_one.image();
     }
   }
   return munged;
@@ -329,9 +330,9 @@ std::vector<std::string> differing_fields(const json::value& a, const json::valu
 }
 
 // A gated pod's node selector may get further terms.
-void check_node_selector_grows(const json::value& now, const json::value& before, Findings& out) {
-  const json::object& kept = get_object(now, "nodeSelector");
-  for (const auto& pair : get_object(before, "nodeSelector")) {
+void check_node_selector_grows(view::PodSpec now, view::PodSpec before, Findings& out) {
+  const json::object& kept = now.node_selector();
+  for (const auto& pair : before.node_selector()) {
     const json::value* value = kept.if_contains(pair.key());
     if (value && *value == pair.value()) continue;
     out.invalid_json("spec.nodeSelector", json::value(kept),
@@ -345,34 +346,36 @@ bool begins_with(const json::array& now, const json::array& before) {
 }
 
 // Requirements are added at the end. A term without any selects no node, so it stays so.
-bool term_only_grows(const json::value& now, const json::value& before) {
-  const json::array &labels = get_array(before, "matchExpressions"), &fields = get_array(before, "matchFields");
-  const json::array &new_labels = get_array(now, "matchExpressions"), &new_fields = get_array(now, "matchFields");
+bool term_only_grows(view::NodeSelectorTerm now, view::NodeSelectorTerm before) {
+  const json::array &labels = before.match_expressions().raw(), &fields = before.match_fields().raw();
+  const json::array &new_labels = now.match_expressions().raw(), &new_fields = now.match_fields().raw();
   if (labels.empty() && fields.empty() && !(new_labels.empty() && new_fields.empty())) return false;
   return begins_with(new_labels, labels) && begins_with(new_fields, fields);
 }
 
 // What a gated pod requires of its node may get stricter. A pod that requires nothing may get any requirement, and preferences
 // may change. Source: KEP-3838.
-void check_node_affinity_grows(const json::value& now, const json::value& before, Findings& out) {
+void check_node_affinity_grows(view::PodSpec now, view::PodSpec before, Findings& out) {
   const std::string path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
-  const std::string_view inside = std::string_view(path).substr(std::string_view("spec.").size());
-  const json::array &terms = get_array(now, inside), &olds = get_array(before, inside);
+  auto terms_of = [](view::PodSpec spec) {
+    return spec.affinity().node_affinity().required_during_scheduling_ignored_during_execution().node_selector_terms();
+  };
+  view::Range<view::NodeSelectorTerm> terms = terms_of(now), olds = terms_of(before);
   if (!olds.empty() && olds.size() != terms.size())
-    return out.invalid_json(path, terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+    return out.invalid_json(path, terms.raw(), "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
   for (size_t i = 0; i < olds.size(); ++i)
     if (!term_only_grows(terms[i], olds[i]))
-      out.invalid_json(item(path, i), terms[i], "only additions are allowed (no mutations or deletions)");
+      out.invalid_json(item(path, i), terms[i].raw(), "only additions are allowed (no mutations or deletions)");
 }
 
-void check_tolerations_only_grow(const json::value& now, const json::value& before, Findings& out) {
+void check_tolerations_only_grow(view::PodSpec now, view::PodSpec before, Findings& out) {
   auto without_seconds = [](json::value toleration) {
     if (json::object* object = toleration.if_object()) object->erase("tolerationSeconds");
     return to_text(toleration);  // canonical: equal values have equal text
   };
   std::set<std::string> kept;
-  for (const json::value& toleration : get_array(now, "tolerations")) kept.insert(without_seconds(toleration));
-  for (const json::value& old : get_array(before, "tolerations")) {
+  for (const json::value& toleration : now.tolerations().raw()) kept.insert(without_seconds(toleration));
+  for (const json::value& old : before.tolerations().raw()) {
     if (kept.contains(without_seconds(old))) continue;
     out.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
     return;
@@ -387,31 +390,30 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   check_pod_annotations_update(now, before, out);
   check_images(now, out);
   if (subresource == "resize") return check_pod_resize(now, before, out);
-  const json::value* spec = find(now, "spec");
-  const json::value* old = find(before, "spec");
-  if (!spec || !old || !spec->is_object() || !old->is_object() || *spec == *old) return;
+  view::PodSpec spec = view::Pod(now).spec(), old = view::Pod(before).spec();
+  if (!spec || !old || spec.raw() == old.raw()) return;
   for (std::string_view list : {"containers", "initContainers"}) {
-    if (get_array(*spec, list).size() != get_array(*old, list).size()) {
+    if (get_array(spec.raw(), list).size() != get_array(old.raw(), list).size()) {
       out.forbidden("spec." + std::string(list), "pod updates may not add or remove containers");
       return;
     }
   }
-  if (const json::value* deadline = find(*old, "activeDeadlineSeconds")) {
-    int64_t seconds = get_int(*spec, "activeDeadlineSeconds");
-    if (!find(*spec, "activeDeadlineSeconds"))
+  if (old.has_active_deadline_seconds()) {
+    int64_t seconds = spec.active_deadline_seconds();
+    if (!spec.has_active_deadline_seconds())
       out.invalid_json("spec.activeDeadlineSeconds", json::value(), "must not update from a positive integer to nil value");
-    else if (seconds > deadline->get_int64()) {
+    else if (seconds > old.active_deadline_seconds()) {
       out.invalid("spec.activeDeadlineSeconds", seconds, "must be less than or equal to previous value");
     }
   }
-  check_tolerations_only_grow(*spec, *old, out);
+  check_tolerations_only_grow(spec, old, out);
   check_gates_only_go(now, before, out);
   check_pod_subresource(now, before, subresource, out);
-  if (!get_array(*old, "schedulingGates").empty()) {
-    check_node_selector_grows(*spec, *old, out);
-    check_node_affinity_grows(*spec, *old, out);
+  if (!old.scheduling_gates().empty()) {
+    check_node_selector_grows(spec, old, out);
+    check_node_affinity_grows(spec, old, out);
   }
-  std::vector<std::string> changed = differing_fields(without_what_may_change(*spec, *old, subresource), *old);
+  std::vector<std::string> changed = differing_fields(without_what_may_change(spec.raw(), old.raw(), subresource), old.raw());
   if (!changed.empty()) out.forbidden("spec", std::string(kMayChange) + "\nchanged: " + join(changed, ", "));
 }
 
