@@ -21,7 +21,7 @@ void check_mount_path(view::VolumeMount mount, const std::string& path, Findings
       if (part == "..") out.invalid(sub(path, name), text, "must not contain '..'");
     }
   }
-  std::string_view recursive = get_string(mount.raw(), "recursiveReadOnly"), travels = mount.mount_propagation();
+  std::string_view recursive = mount.recursive_read_only(), travels = mount.mount_propagation();
   if (recursive == "Enabled" || recursive == "IfPossible") {
     std::string at = sub(path, "recursiveReadOnly");
     if (!mount.read_only()) out.forbidden(at, "may only be specified when readOnly is true");
@@ -86,7 +86,7 @@ void check_divisor(std::string_view resource, const json::value* given, const st
 void check_resource_ref(const json::value& value, const std::string& path, Findings& out) {
   std::string_view resource = view::ResourceFieldSelector(value).resource();
   if (resource.empty()) return;
-  check_divisor(resource, find(value, "divisor"), path, out);
+  check_divisor(resource, view::ResourceFieldSelector(value).divisor(), path, out);
   for (std::string_view prefix : {"limits.", "requests."}) {
     if (!resource.starts_with(prefix)) continue;
     std::string_view rest = resource.substr(prefix.size());
@@ -122,7 +122,7 @@ void check_env(const json::value& value, const std::string& path, Findings& out)
   if (from.has_config_map_key_ref()) check_name("configMapKeyRef", from.config_map_key_ref().name());
   if (from.has_secret_key_ref()) check_name("secretKeyRef", from.secret_key_ref().name());
   // Only for a volume: all labels or annotations at once.
-  std::string_view field = get_string(from.raw(), "fieldRef.fieldPath");
+  std::string_view field = from.field_ref().field_path();
   if (field == "metadata.labels" || field == "metadata.annotations") {
     out.not_supported(sub(at, "fieldRef.fieldPath"), field,
                       {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
@@ -131,37 +131,37 @@ void check_env(const json::value& value, const std::string& path, Findings& out)
 }
 
 void check_entry_key(const json::value& value, const std::string& path, Findings& out) {  // of a ConfigMap or Secret
-  std::string_view key = get_string(value, "key");
+  std::string_view key = view::SecretKeySelector(value).key();
   if (!key.empty()) out.invalid_all(sub(path, "key"), key, config_key_problems(key));
 }
 
 void check_file_key(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view file = get_string(value, "path"), key = get_string(value, "key");
+  std::string_view file = view::FileKeySelector(value).path(), key = view::FileKeySelector(value).key();
   check_descending_path(file, sub(path, "path"), out);
   if (!key.empty()) out.invalid_all(sub(path, "key"), key, env_name_problems(key));
 }
 
 // The rules that restart a container depending on its exit code. Source: KEP-5307.
-void check_restart_rules(const json::value& container, const std::string& path, Findings& out) {
+void check_restart_rules(const json::value& value, const std::string& path, Findings& out) {
   constexpr size_t kRulesMax = 20, kCodesMax = 255;
-  const json::array& rules = get_array(container, "restartPolicyRules");
+  view::Container container(value);
+  view::Range<view::ContainerRestartRule> rules = container.restart_policy_rules();
   std::string at = sub(path, "restartPolicyRules");
   if (rules.empty()) return;
-  if (get_string(container, "restartPolicy").empty())
-    out.required(sub(path, "restartPolicy"), "must be set when `restartPolicyRules` are");
+  if (container.restart_policy().empty()) out.required(sub(path, "restartPolicy"), "must be set when `restartPolicyRules` are");
   if (rules.size() > kRulesMax) return out.too_many(at, rules.size(), kRulesMax);
   for (size_t i = 0; i < rules.size(); ++i) {
     std::string here = item(at, i);
-    std::string_view action = get_string(rules[i], "action"), op = get_string(rules[i], "exitCodes.operator");
+    std::string_view action = rules[i].action(), op = rules[i].exit_codes().operator_();
     if (!action.empty() && action != "Restart" && action != "RestartAllContainers")
       out.not_supported(sub(here, "action"), action, {"Restart", "RestartAllContainers"});
-    if (!find(rules[i], "exitCodes")) {
+    if (!rules[i].has_exit_codes()) {
       out.required(sub(here, "exitCodes"), "must be specified");
       continue;
     }
     if (!op.empty() && op != "In" && op != "NotIn") out.not_supported(sub(here, "exitCodes.operator"), op, {"In", "NotIn"});
-    const json::array& codes = get_array(rules[i], "exitCodes.values");
-    if (codes.size() > kCodesMax) out.too_many(sub(here, "exitCodes.values"), codes.size(), kCodesMax);
+    size_t codes = rules[i].exit_codes().values().size();
+    if (codes > kCodesMax) out.too_many(sub(here, "exitCodes.values"), codes, kCodesMax);
   }
 }
 
@@ -189,7 +189,8 @@ void check_handler(const json::value& value, const std::string& path, Findings& 
     if (++handlers > 1) out.forbidden(sub(path, handler), "may not specify more than 1 handler type");
   }
   if (handlers == 0) out.required(path, "must specify a handler type");
-  if (const json::value* exec = find(value, "exec"); exec && view::ExecAction(*exec).command().empty()) {
+  view::LifecycleHandler handler(value);  // or a probe, which has it at the same place
+  if (handler.has_exec() && handler.exec().command().empty()) {
     out.required(sub(path, "exec.command"));
   }
 }
@@ -283,7 +284,7 @@ void check_security(const json::value& value, const std::string& path, Findings&
   }
   // Without the prefix CAP_, which is the field's correct notation, it is accepted: that is Kubernetes' rule, and manifests
   // depend on it.
-  const json::array& added = get_array(value, "capabilities.add");
+  const json::array& added = context.capabilities().add().raw();
   if (refuses && std::find(added.begin(), added.end(), json::value("CAP_SYS_ADMIN")) != added.end()) {
     out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
   }

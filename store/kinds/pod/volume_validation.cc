@@ -76,11 +76,11 @@ void check_downward_file(const json::value& value, const std::string& path, Find
   check_mode(out, sub(path, "mode"), file.has_mode(), file.mode());
   static constexpr std::string_view kFields[] = {"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
                                                  "metadata.uid"};
-  std::string_view field = get_string(value, "fieldRef.fieldPath");
+  std::string_view field = file.field_ref().field_path();
   bool keyed = field.ends_with("']");  // the rule of the reference checks it
   if (!field.empty() && !keyed && std::find(std::begin(kFields), std::end(kFields), field) == std::end(kFields))
     out.not_supported(sub(path, "fieldRef.fieldPath"), field, {std::begin(kFields), std::end(kFields)});
-  if (file.has_resource_field_ref() && get_string(value, "resourceFieldRef.containerName").empty())
+  if (file.has_resource_field_ref() && file.resource_field_ref().container_name().empty())
     out.required(sub(path, "resourceFieldRef.containerName"));
   if (file.has_field_ref() && file.has_resource_field_ref()) {
     out.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously");
@@ -100,16 +100,18 @@ void check_projected(const json::value& value, const std::string& path, Findings
   view::ProjectedVolumeSource source(value);
   check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
   std::set<std::string_view> taken;
-  for (const json::value& one : get_array(value, "sources"))
-    for (const char* kind : {"secret", "configMap", "downwardAPI"}) {
-      const json::value* given = find(one, kind);
-      if (!given) continue;
-      for (const json::value& item : get_array(*given, "items")) {
-        std::string_view place = get_string(item, "path"), name = get_string(*given, "name");
-        bool is_taken = !place.empty() && !taken.insert(place).second;
-        if (is_taken) out.invalid(path, name.empty() ? place : name, "conflicting duplicate paths");
-      }
+  auto take = [&](auto items, std::string_view name) {
+    for (auto file : items) {
+      std::string_view place = file.path();
+      bool is_taken = !place.empty() && !taken.insert(place).second;
+      if (is_taken) out.invalid(path, name.empty() ? place : name, "conflicting duplicate paths");
     }
+  };
+  for (view::VolumeProjection one : source.sources()) {
+    take(one.secret().items(), one.secret().name());
+    take(one.config_map().items(), one.config_map().name());
+    take(one.downward_api().items(), "");
+  }
 }
 
 // A projection without a source is valid and projects nothing.
@@ -139,13 +141,14 @@ void check_nfs(const json::value& value, const std::string& path, Findings& out)
 
 // For a pod's volume and for a PersistentVolume.
 void check_iscsi(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "iqn");
+  view::ISCSIVolumeSource source(value);
+  std::string_view name = source.iqn();
   if (!name.empty() && !name.starts_with("iqn") && !name.starts_with("eui") && !name.starts_with("naa")) {
     out.invalid(sub(path, "iqn"), name, "must be valid format starting with iqn, eui, or naa");
   }
-  out.between(sub(path, "lun"), get_int(value, "lun"), 0, 255);
-  bool authenticates = get_bool(value, "chapAuthDiscovery") || get_bool(value, "chapAuthSession");
-  if (authenticates && !find(value, "secretRef")) out.required(sub(path, "secretRef"));
+  out.between(sub(path, "lun"), source.lun(), 0, 255);
+  bool authenticates = source.chap_auth_discovery() || source.chap_auth_session();
+  if (authenticates && !source.has_secret_ref()) out.required(sub(path, "secretRef"));
 }
 
 // For a pod's volume and for a PersistentVolume.
@@ -171,15 +174,16 @@ void check_partition(const json::value& value, const std::string& path, Findings
 }
 
 void check_fibre_channel(const json::value& value, const std::string& path, Findings& out) {
-  const json::array &targets = get_array(value, "targetWWNs"), &names = get_array(value, "wwids");
+  view::FCVolumeSource source(value);
+  const json::array &targets = source.target_wwns().raw(), &names = source.wwids().raw();
   if (targets.empty() && names.empty())
     out.required(sub(path, "targetWWNs"), "must specify either targetWWNs or wwids, but not both");
   if (!targets.empty() && !names.empty()) {
     out.invalid_json(sub(path, "targetWWNs"), targets, "targetWWNs and wwids can not be specified simultaneously");
   }
   if (targets.empty() || !names.empty()) return;
-  if (!find(value, "lun")) out.required(sub(path, "lun"), "lun is required if targetWWNs is specified");
-  else out.between(sub(path, "lun"), get_int(value, "lun"), 0, 255);
+  if (!source.has_lun()) out.required(sub(path, "lun"), "lun is required if targetWWNs is specified");
+  else out.between(sub(path, "lun"), source.lun(), 0, 255);
 }
 
 void check_inline_csi(const json::value& value, const std::string& path, Findings& out) {
@@ -201,19 +205,20 @@ bool is_set(const json::value& field) {
 
 // The claim gets a name and an owner of its own.
 void check_made_claim(const json::value& value, const std::string& path, Findings& out) {
-  const json::value* made = find(value, "volumeClaimTemplate");
-  if (!made) return out.required(sub(path, "volumeClaimTemplate"));
+  view::EphemeralVolumeSource source(value);
+  if (!source.has_volume_claim_template()) return out.required(sub(path, "volumeClaimTemplate"));
   std::string at = sub(path, "volumeClaimTemplate.metadata");
-  check_annotations(out, sub(at, "annotations"), get_object(*made, "metadata.annotations"));
-  check_labels(out, sub(at, "labels"), get_object(*made, "metadata.labels"));
-  for (const auto& [field, given] : get_object(*made, "metadata"))
+  view::ObjectMeta metadata = source.volume_claim_template().metadata();
+  check_annotations(out, sub(at, "annotations"), metadata.annotations());
+  check_labels(out, sub(at, "labels"), metadata.labels());
+  for (const auto& [field, given] : metadata.members())
     if (field != "annotations" && field != "labels" && is_set(given)) out.forbidden(sub(at, field), "cannot be set");
 }
 
 // A template may omit it, because a controller can fill it in.
 void check_image_volume(const json::value& value, const std::string& path, Findings& out) {
   const bool in_pod = path.starts_with("spec.volumes[");
-  if (in_pod && get_string(value, "reference").empty()) out.required(sub(path, "reference"));
+  if (in_pod && view::ImageVolumeSource(value).reference().empty()) out.required(sub(path, "reference"));
 }
 
 constexpr NamedValidationRule kVolumeChecks[] = {
