@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+
 #include "ctl/print.h"
 #include "tests/ctl/fake_api.h"
 #include "tests/daemon/parsed.h"
+#include "tests/store/schema/sample.h"
 
 namespace coracle::ctl {
 namespace {
@@ -54,6 +58,32 @@ TEST(Describe, an_autoscaler) {
                            "  resource memory on pods:                             <unknown> / 200Mi\n",
                            "Deployment pods:                                       2 current / 3 desired\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+// What is said of most sources stands in a table by the paths of their fields, which no compiler checks: each must be a field of
+// the source's type. A sample has a value in every field, so a row that says that there is none has a wrong path.
+TEST(Describe, every_source_of_a_volume_by_fields_that_it_has) {
+  const std::set<std::string_view> by_code{"csi", "projected", "downwardAPI", "ephemeral"};
+  const std::set<std::string_view> absent{"", "<none>", "<unset>", "false", "0", "nil", "[]", "map[]"};
+  for (auto [name, persistent, sources] : {std::tuple{"Volume", false, 30}, std::tuple{"PersistentVolumeSpec", true, 22}}) {
+    const schema::Type* type = schema::type_named("io.k8s.api.core.v1." + std::string(name));
+    ASSERT_NE(type, nullptr) << name;
+    json::value sample = schema::Sampler().object(*type);
+    int count = 0;
+    for (const schema::Field& field : type->fields()) {
+      if (field.inlined == 0) continue;  // not a source
+      json::object holder;
+      holder[field.name()] = sample.as_object().at(field.name());
+      std::string text;
+      put_volume_source(text, holder, persistent);
+      EXPECT_TRUE(text.starts_with("    Type:\t")) << name << ": " << text;
+      ++count;
+      if (by_code.contains(field.name())) continue;
+      for (std::string_view line : split(text, '\n'))
+        EXPECT_TRUE(line.empty() || !absent.contains(line.substr(line.find('\t') + 1))) << name << ": " << text;
+    }
+    EXPECT_EQ(count, sources) << name;
+  }
 }
 
 TEST(Describe, a_stateful_set_counts_its_own_pods) {

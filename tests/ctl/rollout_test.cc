@@ -144,6 +144,8 @@ TEST(RolloutUndo, takes_sets_back_by_their_controller_revisions) {
   Undo undo = undo_to(object, history[0], Rolling::stateful_set);
   EXPECT_EQ(undo.type, std::string("application/strategic-merge-patch+json"));
   EXPECT_EQ(to_text(undo.patch), R"({"spec":{"template":{"$patch":"replace","spec":{"a":0}}}})");
+  Undo nothing = undo_to(object, {1, parsed(R"({"revision":1})")}, Rolling::stateful_set);
+  EXPECT_EQ(to_text(nothing.patch), "{}") << "a revision without data changes nothing";
 }
 
 // Also where nothing is rolled back.
