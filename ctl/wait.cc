@@ -41,10 +41,10 @@ Result<bool> watch_some(Session& session, const std::string& path, Query query, 
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
       auto event = parse_json(std::string_view(partial).substr(0, end));
       if (!event) continue;
-      std::string_view type = view::WatchEvent(*event).type();
-      if (type == "ERROR") return false;  // the revision is too old: the caller lists again
-      if (type == "BOOKMARK") continue;
-      looked = look(type == "DELETED" ? nullptr : view::WatchEvent(*event).object());
+      view::WatchEvent change(*event);
+      if (change.type() == "ERROR") return false;  // the revision is too old: the caller lists again
+      if (change.type() == "BOOKMARK" || !change.object()) continue;
+      looked = look(change.type() == "DELETED" ? nullptr : change.object());
       if (!looked || *looked) return false;
     }
     return true;
