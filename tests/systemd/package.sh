@@ -3,8 +3,9 @@
 # The package in a fresh Debian: built, installed, run, upgraded and downgraded under pods that go on, removed, purged: what is there
 # then is what was there before. In namespaces of its own; systemd is played by a script (the real one: tests/vm). TAP. Needs root,
 # mmdebstrap and a mirror.
-#   package.sh [SUITE]   (default: bookworm)
-# CORACLE_PACKAGE names a package of that suite that is built already.
+#   package.sh [SUITE [ARCH]]   (default: bookworm, this machine's processor)
+# Programs of another processor are run by qemu-user-static, which cannot run pods: there the daemon is played too.
+# CORACLE_PACKAGE names a package of that suite and processor that is built already.
 set -uo pipefail
 n=0 bad=0
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
@@ -25,7 +26,8 @@ until_true() {
   done
 }
 
-# ---- inside: process 1 of a fresh Debian, which is in /root/packages: a.deb, b.deb, and cgroup, which names the pods' cgroup ----
+# ---- inside: process 1 of a fresh Debian, which is in /root/packages: a.deb, b.deb, and cgroup, which names the pods' cgroup; it is
+# empty where the daemon is played ----
 
 # Every file there is, but what keeps account of packages, and what comes and goes by itself.
 state() {
@@ -44,14 +46,17 @@ play_systemd() {
 words=()
 for word in "$@"; do case $word in -*) ;; *) words+=("$word") ;; esac; done
 verb=${words[0]} units=("${words[@]:1}")
-daemon() { [ -s /run/coracled.pid ] && [ -d "/proc/$(cat /run/coracled.pid)" ]; }
+played() { [ ! -s /root/packages/cgroup ]; }
+daemon() { [ -s /run/coracled.pid ] && { played || [ -d "/proc/$(cat /run/coracled.pid)" ]; }; }
 stop() {
   daemon || return 0
+  if played; then rm /run/coracled.pid; return 0; fi
   kill -TERM "$(cat /run/coracled.pid)"
   for ((i = 0; i < 300; i++)); do daemon || break; sleep 0.1; done
   ! daemon
 }
 start() {
+  if played; then echo played >/run/coracled.pid; return; fi
   GLIBC_TUNABLES=glibc.malloc.tcache_count=0 setsid /usr/bin/coracled --config /root/packages/config.yaml >>/root/packages/log 2>&1 </dev/null &
   echo $! >/run/coracled.pid
 }
@@ -69,7 +74,7 @@ for unit in "${units[@]}"; do
     start:coracled.service) daemon || start ;;
     restart:coracled.service) stop; start ;;
     stop:coracled.service) stop ;;
-    stop:coracle-pods.service) stop; /usr/bin/coracled --config /root/packages/config.yaml --end-pods ;;
+    stop:coracle-pods.service) stop; played || /usr/bin/coracled --config /root/packages/config.yaml --end-pods ;;
   esac || exit 1
 done
 PLAYED
@@ -104,6 +109,39 @@ moved() {  # moved NAME FILE WORDS: to another version
   check "… no line of a log is lost" counted
 }
 
+as_packed() {
+  is "the settings are conffiles" "/etc/coracle/config.yaml /etc/needrestart/conf.d/coracle.conf" \
+    "$(dpkg-query -W -f '${Conffiles}' coracle | awk 'NF {print $1}' | sort | tr '\n' ' ' | sed 's/ $//')"
+  is "all files are as they were packed" "" "$(dpkg --verify coracle 2>&1)"
+  check "the settings as packed are accepted" coracled --check-config
+}
+
+# By qemu's user emulation: the package and its scripts, and programs that start.
+inside_foreign() {
+  local before=$1 each
+  is "… and starts the daemon" "start coracled.service;" "$(calls)"
+  as_packed
+  for each in "coracled --version" "coraclectl version --client" "coracle-oci --version"; do
+    # shellcheck disable=SC2086  # a program and its words
+    check "$each" $each
+  done
+  coraclectl --kubeconfig /tmp/k config set-cluster far --server=https://192.0.2.1:6443 >/tmp/said 2>&1
+  check "the client writes YAML, reads it, and writes JSON" sh -c 'coraclectl --kubeconfig /tmp/k config view -o json | grep -qF https://192.0.2.1:6443 || { cat /tmp/said /tmp/k; false; }'
+  echo "logLevel: notice" >>/etc/coracle/config.yaml
+  for each in b.deb a.deb; do
+    check "apt goes to the other version" apt_here install --allow-downgrades "/root/packages/$each"
+    is "… restarts the daemon once, and asks systemd for nothing else" "restart coracled.service;" "$(calls)"
+    check "… a changed setting stays" grep -q '^logLevel: notice' /etc/coracle/config.yaml
+  done
+  check "apt removes it" apt_here remove coracle
+  is "… the pods end before the daemon's files go" "stop coracle-pods.service coracled.service;" "$(calls)"
+  check "… settings stay, and nothing of it is left to run" test -s /etc/coracle/config.yaml -a ! -e /usr/bin/coracled -a ! -e /run/coracle
+  check "apt installs it again" apt_here install /root/packages/b.deb
+  check "apt purges it" apt_here purge coracle
+  is "purging leaves what was there before" "" "$(diff <(echo "$before") <(state))"
+  exit $bad
+}
+
 inside() {
   local started before after
   mkdir -p /run/lock
@@ -113,15 +151,13 @@ inside() {
   before=$(state)
   started=$(date +%s%N)
   check "apt installs it" apt_here install /root/packages/a.deb
+  if [ ! -s /root/packages/cgroup ]; then inside_foreign "$before"; fi
   is "… and starts the daemon" "start coracled.service;" "$(calls)"
   check "… which comes up" until_true 30 ready
   if [ $bad != 0 ]; then echo "Bail out! without it the rest says nothing"; cat /root/packages/log; exit 1; fi
   check "the first application runs" /usr/libexec/coracle/hello
   echo "# from apt install to the first application: $((($(date +%s%N) - started) / 1000000)) ms"
-  is "the settings are conffiles" "/etc/coracle/config.yaml /etc/needrestart/conf.d/coracle.conf" \
-    "$(dpkg-query -W -f '${Conffiles}' coracle | awk 'NF {print $1}' | sort | tr '\n' ' ' | sed 's/ $//')"
-  is "all files are as they were packed" "" "$(dpkg --verify coracle 2>&1)"
-  check "the settings as packed are accepted" coracled --check-config
+  as_packed
   cat >/root/packages/pods.yaml <<'Y'
 apiVersion: v1
 kind: Pod
@@ -167,10 +203,16 @@ if [ "${1:-}" = inside ]; then inside; fi
 # ---- outside ----
 
 source=${CORACLE_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
-suite=${1:-bookworm}
+own_arch=$(dpkg --print-architecture)
+suite=${1:-bookworm} arch=${2:-$own_arch}
 skip() { echo "ok 1 - package # SKIP $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root"
 command -v mmdebstrap >/dev/null || skip "mmdebstrap is missing"
+if [ "$arch" != "$own_arch" ]; then
+  case $arch in amd64) emulator=x86_64 ;; arm64) emulator=aarch64 ;; armhf) emulator=arm ;; *) skip "no processor $arch" ;; esac
+  # F: the emulator is opened now, not in a root that lacks it.
+  grep -qs '^flags:.*F' "/proc/sys/fs/binfmt_misc/qemu-$emulator" || skip "qemu-user-static is missing"
+fi
 T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-package-test.XXXXXX")
 cgroup_mount=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
 cgroup=$cgroup_mount/coracle-packages-$$
@@ -186,7 +228,7 @@ trap 'exit 130' INT
 deb=${CORACLE_PACKAGE:-}
 if [ -z "$deb" ]; then
   started=$SECONDS
-  check "systemd/package.sh builds it for $suite, lintian finds nothing" "$source/systemd/package.sh" --suite "$suite" --output "$T/out"
+  check "systemd/package.sh builds it for $suite on $arch, lintian finds nothing" "$source/systemd/package.sh" --arch "$arch" --suite "$suite" --output "$T/out"
   deb=$(echo "$T"/out/*.deb)
   echo "# built in $((SECONDS - started)) s"
 fi
@@ -207,14 +249,15 @@ fi
 
 # shellcheck disable=SC2046  # a list of words
 depends=$(dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed -E 's/\(.*\)//; s/\|.*//; s/ //g' | paste -sd,)
-mmdebstrap --quiet --variant=minbase --include="$depends,busybox-static" --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io "$suite" "$T/root" >"$T/log" 2>&1 ||
+mmdebstrap --quiet --variant=minbase --architectures="$arch" --include="$depends,busybox-static" --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io "$suite" "$T/root" >"$T/log" 2>&1 ||
   { echo "Bail out! no fresh $suite:"; tail -n 20 "$T/log"; exit 1; }
 rm -f "$T/root/usr/sbin/policy-rc.d"
 mkdir "$T/root/root/packages"
 cp "$deb" "$T/root/root/packages/a.deb"
 cp "$T/b.deb" "$T/root/root/packages/b.deb"
 cp "$0" "$T/root/root/test.sh"
-echo "$cgroup" >"$T/root/root/packages/cgroup"
+[ "$arch" != "$own_arch" ] || echo "$cgroup" >"$T/root/root/packages/cgroup"
+[ -e "$T/root/root/packages/cgroup" ] || : >"$T/root/root/packages/cgroup"
 for each in cpu memory pids io cpuset; do [ -z "$cgroup_mount" ] || echo "+$each" >"$cgroup_mount/cgroup.subtree_control"; done 2>/dev/null
 unshare --mount --pid --net --uts --ipc --fork --kill-child bash -c '
   ip link set lo up; hostname edge
