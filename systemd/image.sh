@@ -17,6 +17,7 @@
 # CORACLE_DEBIAN_MIRROR names a mirror.
 set -euo pipefail
 umask 022
+export MTOOLS_SKIP_CHECK=1  # mtools refuse sizes that are no multiple of a diskette's tracks
 here=$(cd "$(dirname "$0")" && pwd)
 root_of_source=$(dirname "$here")
 usage() { sed -n '7,18s/^# \{0,1\}//p' "$0"; }
@@ -154,7 +155,11 @@ mkdir -p "\$root/usr/libexec/coracle-card"
 cp "$here/card/take-in" "$here/card/grow" "$here/card/boot-files" "\$root/usr/libexec/coracle-card/"
 EARLY
   if [ "$board" = raspberrypi ]; then
-    echo "mkdir -p \"\$root/etc/default\"; echo '$cmdline' >\"\$root/etc/default/raspi-extra-cmdline\"" >>"$T/early"
+    cat >>"$T/early" <<EARLY
+mkdir -p "\$root/etc/default" "\$root/usr/share/initramfs-tools/modules.d"
+echo '$cmdline' >"\$root/etc/default/raspi-extra-cmdline"
+echo reset_raspberrypi >"\$root/usr/share/initramfs-tools/modules.d/coracle-card"  # a root on USB needs it
+EARLY
   else
     cat >>"$T/early" <<EARLY
 echo 'root=LABEL=coracle-root $cmdline' >"\$root/etc/kernel/cmdline"
@@ -182,7 +187,7 @@ cat >"$root/etc/initramfs-tools/scripts/init-bottom/coracle-card" <<'SCRIPT'
 . /scripts/functions
 state=$(resolve_device LABEL=coracle-state)
 e2fsck -p "$state"
-mount -t ext4 -o noatime "$state" "$rootmnt/var" || panic "the card's partition for /var cannot be mounted"
+mount -t ext4 -o noatime,errors=remount-ro "$state" "$rootmnt/var" || panic "the card's partition for /var cannot be mounted"
 changes=$rootmnt/var/lib/coracle-card/etc
 mkdir -p "$changes/upper" "$changes/work"
 modprobe -q overlay
@@ -214,7 +219,7 @@ configure() {
     grows=/var
     put /etc/fstab <<'FSTAB'
 LABEL=coracle-root  /               ext4  ro,noatime                    0 1
-LABEL=coracle-state /var            ext4  noatime,errors=remount-ro     0 2
+LABEL=coracle-state /var            ext4  noatime,errors=remount-ro     0 0
 LABEL=CORACLE       /boot/firmware  vfat  ro,umask=022,nofail,x-systemd.device-timeout=10s  0 2
 FSTAB
   else
@@ -289,7 +294,7 @@ configure_boot() {
     sed -i -E '/^#?ROOTPART=/d' "$root/etc/default/raspi-firmware"
     echo 'ROOTPART=LABEL=coracle-root' >>"$root/etc/default/raspi-firmware"
     [ -s "$root/boot/firmware/cmdline.txt" ] || die "the Raspberry Pi's firmware did not write cmdline.txt"
-    sed -i -E 's#\broot=[^ ]+#root=LABEL=coracle-root#' "$root/boot/firmware/cmdline.txt"
+    sed -i -E 's#\broot=[^ ]*#root=LABEL=coracle-root#' "$root/boot/firmware/cmdline.txt"
     [ $read_only = 0 ] || sed -i -E 's# rw( |$)# #g' "$root/boot/firmware/cmdline.txt"
     grep -q 'root=LABEL=coracle-root .*cgroup_enable=memory' "$root/boot/firmware/cmdline.txt" || die "cmdline.txt is not as expected: $(cat "$root/boot/firmware/cmdline.txt")"
   else
@@ -306,19 +311,20 @@ configure_boot() {
 # ---- the image ----
 
 mib=1048576
-start_mib=4 boot_mib=256  # of the first partition: two kernels with their initrds
-ext4() {  # ext4 FILE LABEL DIRECTORY SPARE_MIB
+start_mib=4 boot_mib=1024  # of the first partition: two kernels with their initrds, and what its owner puts on it
+journal_mib=32
+# Blocks, inodes and the journal are those of the large file system that it becomes on the card, not of a small one.
+ext4() {  # ext4 FILE LABEL DIRECTORY
   local used
   used=$(du -s --block-size=$mib --one-file-system "$3" | cut -f 1)
-  truncate -s $(((used * 115 / 100 + 64 + $4) * mib)) "$1"
-  mke2fs -q -t ext4 -L "$2" -E lazy_itable_init=0 -d "$3" "$1"
+  truncate -s $(((used * 115 / 100 + 128 + journal_mib) * mib)) "$1"
+  mke2fs -q -t ext4 -L "$2" -b 4096 -i 16384 -I 256 -J size=$journal_mib -E lazy_itable_init=0 -d "$3" "$1"
 }
 size_mib() { echo $(($(stat -c %s "$1") / mib)); }
 
 assemble() {
-  local id type=c at second third=
+  local id at second third=
   id=$(tr -d - </proc/sys/kernel/random/uuid | cut -c 1-8)
-  [ "$board" = raspberrypi ] || type=ef
   mkfs.vfat -C -F 32 -n CORACLE "$T/boot.fat" $((boot_mib * 1024)) >/dev/null
   (cd "$root/boot/firmware" && mcopy -s -Q -i "$T/boot.fat" ./* ::)
   rm -rf "${root:?}"/boot/firmware/*
@@ -326,14 +332,14 @@ assemble() {
     mkdir "$T/var"
     cp -a "$root/var/." "$T/var/"
     rm -rf "${root:?}"/var/*
-    ext4 "$T/state.ext4" coracle-state "$T/var" 64
+    ext4 "$T/state.ext4" coracle-state "$T/var"
   fi
-  ext4 "$T/root.ext4" coracle-root "$root" 64
+  ext4 "$T/root.ext4" coracle-root "$root"
   second=$((start_mib + boot_mib))
   at=$((second + $(size_mib "$T/root.ext4")))
-  {
+  {  # type c, also where UEFI starts from it, which asks for no type: Windows hides a partition of type ef
     printf 'label: dos\nlabel-id: 0x%s\n' "$id"
-    echo "start=$((start_mib * 2048)), size=$((boot_mib * 2048)), type=$type, bootable"
+    echo "start=$((start_mib * 2048)), size=$((boot_mib * 2048)), type=c, bootable"
     echo "start=$((second * 2048)), size=$(($(size_mib "$T/root.ext4") * 2048)), type=83"
     if [ $read_only = 1 ]; then
       third=$at at=$((at + $(size_mib "$T/state.ext4")))
