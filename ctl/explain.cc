@@ -252,12 +252,15 @@ Result<int> run_explain(const ExplainFlags& flags) {
     tell("the server doesn't have a resource type " + coracle::quoted(words.front()) + "\n");
     return 1;
   }
+  const std::string resource = explained.kind->kind.qualified_resource();
+  bool has_group = !explained.kind->kind.group.empty() && (path == resource || path.starts_with(resource + "."));
+  if (flags.api_version.empty() && has_group) words = split(path.substr(resource.size()), '.');  // "deployments.apps.spec"
   explained.type = &explained.kind->type();
   for (size_t i = 1; i < words.size(); ++i) {
     explained.field = explained.type ? explained.type->field(words[i]) : nullptr;
     if (!explained.field) {
       if (!old) out(plain_head(explained));
-      return Error(Code::not_found, "field " + coracle::quoted(words[i]) + " does not exist");
+      return Error(Code::not_found, "field " + coracle::quoted(old ? words[i] : words.back()) + " does not exist");
     }
     explained.type = explained.field->form == schema::Form::object ? &explained.field->type() : nullptr;
   }

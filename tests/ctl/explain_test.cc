@@ -29,6 +29,19 @@ TEST_F(ExplainTest, says_what_a_value_is_too) {
 
 TEST_F(ExplainTest, a_period_at_the_end_is_none) { EXPECT_EQ(explained({"pod.spec."}), explained({"pod.spec"})); }
 
+TEST_F(ExplainTest, a_resource_may_have_its_group) {
+  EXPECT_EQ(explained({"deployments.apps"}), explained({"deploy"}));
+  EXPECT_EQ(explained({"deployments.apps.spec.replicas"}), explained({"deploy.spec.replicas"}));
+  EXPECT_TRUE(has(explained({"deployment.apps.spec"}), "error: field \"spec\" does not exist\n"))
+      << "kubectl asks for its whole name";
+  EXPECT_TRUE(has(explained({"deployments.apps", "--api-version=apps/v1"}), "error: field \"apps\" does not exist\n"));
+}
+
+TEST_F(ExplainTest, a_field_that_is_none_is_told_by_the_last_name) {
+  EXPECT_TRUE(has(explained({"pod.nothing.more"}), "error: field \"more\" does not exist\n"));
+  EXPECT_EQ(explained({"pod.nothing.more", "--output=plaintext-openapiv2"}), "error: field \"nothing\" does not exist\n");
+}
+
 TEST_F(ExplainTest, the_older_form) {
   std::vector<std::string> old = {"deploy.spec", "--output=plaintext-openapiv2"};
   std::string text = explained(old);
