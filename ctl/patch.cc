@@ -35,7 +35,7 @@ Result<void> check_patch_flags(const PatchFlags& flags) {
   if (flags.local && !flags.args.empty()) return Error(Code::bad_request, "cannot specify --local and server resources");
   if (flags.local && flags.dry_run == DryRun::server)
     return Error(Code::bad_request, "cannot specify --local and --dry-run=server - did you mean --dry-run=client?");
-  if (!patch_types().contains(to_lower(flags.type)))
+  if (!flags.type.empty() && !patch_types().contains(to_lower(flags.type)))
     return Error(Code::bad_request, "--type must be one of [json merge strategic], not " + coracle::quoted(flags.type));
   return {};
 }
@@ -64,7 +64,7 @@ void print_patched(const PatchFlags& flags, const Live& live, json::value object
 
 Result<int> run_patch(Commands& commands, const PatchFlags& flags) {
   TRY(check_patch_flags(flags));
-  const char* type = patch_types().at(to_lower(flags.type));
+  const char* type = flags.type.empty() ? kStrategicPatch : patch_types().at(to_lower(flags.type));
   json::value patch = TRY(read_patch(flags));
   Session* session = TRY(target_session(commands, flags));
   Targets targets = TRY(targets_of(*session, flags, flags.args));

@@ -64,32 +64,55 @@ Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view 
 
 namespace {
 
+constexpr int kScaleTries = 10;
+
 struct ScaleFlags : TargetFlags {
   std::string resource_version, timeout = "0s";
   int64_t replicas = 0, current = -1;
   Recorder recorder;
 };
 
+// Looks at the object again when others changed it between reading and writing, as kubectl.
+Result<void> send_replicas(Session& session, const ScaleFlags& flags, const Live& live) {
+  bool has_condition = flags.current >= 0 || !flags.resource_version.empty();
+  json::value object = live.object;
+  for (int attempt = 1;; ++attempt) {
+    int64_t now = view::Deployment(object).spec().replicas_or(1);  // at the same place in all kinds
+    if (flags.current >= 0 && now != flags.current)
+      return Error(Code::conflict, "Expected replicas to be " + std::to_string(flags.current) + ", was " + std::to_string(now));
+    std::string version(metadata_of(object).resource_version());
+    if (!flags.resource_version.empty() && version != flags.resource_version)
+      return Error(Code::conflict, "Expected resource version to be " + flags.resource_version + ", was " + version);
+    json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
+    if (has_condition) make(patch, "metadata.resourceVersion") = version;  // what was checked still holds
+    auto sent = send_patch(session, flags, live, patch, kMergePatch, "scale");
+    if (sent) return {};
+    bool is_late = sent.error().details() && sent.error().code() == Code::conflict && attempt < kScaleTries;
+    if (!is_late) return sent.take_error();
+    object = TRY(session.json({.path = session.path(*live.kind, live.ns, live.name)}));
+  }
+}
+
+Result<void> await_replicas(Session& session, const ScaleFlags& flags, const Live& live, std::chrono::milliseconds timeout) {
+  auto look = [&](const json::value* object) -> Result<bool> {
+    if (!object) return not_found(live.kind->kind, live.name);
+    view::Deployment scaled(*object);
+    if (scaled.spec().replicas_or(1) != flags.replicas) return true;  // others have scaled it anew
+    return metadata_of(*object).generation() <= scaled.status().observed_generation() &&
+           scaled.status().replicas() == flags.replicas;
+  };
+  auto done = wait_until(session, *live.kind, live.ns, live.name, timeout, look);
+  if (!done && done.error().code() == Code::timeout && !done.error().details())
+    return Error(Code::timeout, "timed out waiting for " + coracle::quoted(live.name) + " to be synced");
+  return done;
+}
+
 Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& live, std::chrono::milliseconds timeout) {
   if (!live.kind->subresource("scale"))
     return Error(Code::not_found,
                  "the server could not find the requested resource: " + message_name(*live.kind, live.name) + " has no scale");
-  int64_t now = view::Deployment(live.object).spec().replicas_or(1);  // at the same place in all kinds
-  if (flags.current >= 0 && now != flags.current)
-    return Error(Code::conflict, "Expected replicas to be " + std::to_string(flags.current) + ", was " + std::to_string(now));
-  std::string version(metadata_of(live.object).resource_version());
-  if (!flags.resource_version.empty() && version != flags.resource_version)
-    return Error(Code::conflict, "Expected resource version to be " + flags.resource_version + ", was " + version);
-  json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
-  if (flags.current >= 0 || !flags.resource_version.empty())
-    make(patch, "metadata.resourceVersion") = version;  // the precondition that was checked still holds
-  if (flags.dry_run != DryRun::client) TRY(send_patch(session, flags, live, patch, kMergePatch, "scale"));
-  if (timeout.count() > 0 && flags.dry_run == DryRun::none)
-    TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
-      if (!object) return not_found(live.kind->kind, live.name);
-      view::DeploymentStatus status = view::Deployment(*object).status();
-      return metadata_of(*object).generation() <= status.observed_generation() && status.replicas() == flags.replicas;
-    }));
+  if (flags.dry_run != DryRun::client) TRY(send_replicas(session, flags, live));
+  if (timeout.count() > 0 && flags.dry_run == DryRun::none) TRY(await_replicas(session, flags, live, timeout));
   if (flags.recorder.wanted() && flags.dry_run != DryRun::client)  // as kubectl: it was scaled, whatever becomes of this
     (void)send_patch(session, flags, live, flags.recorder.patch(), kMergePatch);
   json::value scaled = live.object;  // the server responds with a Scale

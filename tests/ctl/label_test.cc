@@ -56,6 +56,7 @@ TEST_F(LabelTest, says_what_was_done) {
   EXPECT_EQ(out({"label", "configmap", "--all", "-A", "q=r"}),
             "configmap/one labeled\nconfigmap/two labeled\nconfigmap/three labeled\n");
   EXPECT_EQ(out({"label", "configmap", "-l", "q=r", "q-"}), "configmap/one unlabeled\nconfigmap/two unlabeled\n");
+  EXPECT_EQ(out({"patch", "configmap", "two", "-p", R"({"data":{"a":"b"}})", "--type="}), "configmap/two patched\n");
   EXPECT_EQ(out({"label", "configmap", "--field-selector", "metadata.name=two", "q-", "s=t"}),
             "label \"q\" not found.\nconfigmap/two labeled\n");
 }
