@@ -199,8 +199,9 @@ void add_help(Commands& commands) {
     return 0;
   });
   Command alpha = commands.add("alpha", "Commands that may change or go: there are none").hide();
+  commands.ignore_words(alpha);
   commands.on(alpha, []() -> Result<int> {
-    out("No alpha commands are available in this version of coraclectl\n");
+    tell("No alpha commands are available in this version of coraclectl\n");
     return 0;
   });
 }

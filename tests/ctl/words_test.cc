@@ -19,6 +19,7 @@ TEST(Words, are_ignored_where_kubectl_ignores_them) {
                                                                               {"config", "current-context"},
                                                                               {"cluster-info"},
                                                                               {"cluster-info", "dump"},
+                                                                              {"alpha"},
                                                                               {"events"},
                                                                               {"options"}}) {
     FakeApi::Outcome without = api.run(words);
@@ -29,6 +30,13 @@ TEST(Words, are_ignored_where_kubectl_ignores_them) {
     EXPECT_EQ(with.out, without.out);
     EXPECT_EQ(with.err, without.err);
   }
+}
+
+TEST(Words, alpha_has_no_commands) {
+  FakeApi::Outcome outcome = FakeApi().run({"alpha"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "No alpha commands are available in this version of coraclectl\n");
 }
 
 TEST(Words, are_refused_where_kubectl_refuses_them) {
