@@ -2,8 +2,6 @@
 // create from files, and what the subcommands of create share. See create.h.
 #include "ctl/create.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -149,51 +147,66 @@ Result<void> create_document(Session& session, const CreateFlags& flags, json::v
   return {};
 }
 
-// Lets the user edit the object until it can be created, or is saved without a change.
-Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, Document& document) {
-  bool in_json = flags.output == "json";
-  std::string body = in_json ? to_pretty(document.object) + "\n" : to_yaml(document.object), why;
+// The object that was saved. Errors: invalid.
+Result<json::value> edited_object(const std::string& text) {
+  std::vector<json::value> parsed = TRY(parse_yaml(text));
+  if (parsed.size() != 1 || !kind_of(parsed.front())) return Error(Code::invalid, "one object of a known kind is expected");
+  return std::move(parsed.front());
+}
+
+// Lets the user edit the object until it can be read, or he gives up, and creates it. Source: kubectl
+// pkg/cmd/util/editor/editoptions.go.
+Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, const Document& document) {
+  bool in_json = flags.output == "json";  // it has no comments
+  const std::string original = editable_text({document.object}, in_json);
+  std::string body = original, reasons;
   std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
-  const std::string before = body;
-  for (;;) {
-    auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + why) + body, flags.windows_line_endings);
+  auto stop = [&](const char* text) -> Result<void> {
+    std::filesystem::remove(path);
+    tell(text);
+    return {};
+  };
+  auto keep = [&](Error error) {
+    tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
+    return error;
+  };
+  for (int passes = 0;; ++passes) {
+    auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + reasons) + body, flags.windows_line_endings);
     if (!saved) {
-      leave_edit_file(path, before);
+      leave_edit_file(path, original);
       return saved.take_error();
     }
-    std::string edited = without_comments(*saved);
-    bool is_empty = trim(edited).empty();
-    if (is_empty || edited == before) {
-      std::filesystem::remove(path);
-      tell(is_empty ? "Edit cancelled, saved file was empty.\n" : "Edit cancelled, no changes made.\n");
-      return {};
+    std::string text = without_comments(*saved);
+    if (is_given_up(passes, text, body, in_json)) return keep(Error(Code::cancelled, kNothingValid));
+    if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
+    if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
+    body = text;
+    auto object = edited_object(text);
+    if (!object) {
+      reasons = commented("The edited file is not valid: " + object.error().text()) + "#\n";
+      if (in_json) tell("error: the edited file is not valid: " + object.error().text() + "\n");
+      continue;
     }
-    auto created = [&]() -> Result<void> {
-      std::vector<json::value> parsed = TRY(parse_yaml(edited));
-      if (parsed.size() != 1 || !kind_of(parsed.front())) return Error(Code::invalid, "one object of a known kind is expected");
-      return create_document(session, flags, std::move(parsed.front()), *kind_of(parsed.front()));
-    }();
-    if (created) {
-      std::filesystem::remove(path);
-      return {};
-    }
-    if (edited == body || !::isatty(STDIN_FILENO)) {
-      tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
-      return created;
-    }
-    why = commented(created.error().text()) + "#\n", body = edited;
-    if (in_json) tell("error: " + created.error().text() + "\n");  // it has no comments
+    const schema::KindInfo& kind = *kind_of(*object);
+    auto created = create_document(session, flags, std::move(*object), kind);
+    if (!created) return keep(created.take_error());
+    std::filesystem::remove(path);
+    return {};
   }
 }
 
 Result<int> create_files(Commands& commands, const CreateFilesFlags& flags) {
   if (flags.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
   TRY(flags.check());
-  auto act = [&](Session& session, Document& document) {
-    if (flags.edit) return edit_and_create(session, flags, document);
-    return create_document(session, flags, std::move(document.object), *document.kind);
+  bool failed = false;
+  auto act = [&](Session& session, Document& document) -> Result<void> {
+    if (!flags.edit) return create_document(session, flags, std::move(document.object), *document.kind);
+    auto created = edit_and_create(session, flags, document);  // kubectl does not say of which file
+    if (!created) print_failure(created.error()), failed = true;
+    return {};
   };
-  return each_document(commands, flags.files, "create", act, flags.selector);
+  int code = TRY(each_document(commands, flags.files, "create", act, flags.selector));
+  return failed ? 1 : code;
 }
 
 }  // namespace

@@ -161,6 +161,42 @@ TEST_F(ApplyTest, a_configuration_that_is_not_valid_is_opened_again) {
   EXPECT_TRUE(api_.take_writes().empty());
 }
 
+TEST_F(ApplyTest, create_edits_before_it_creates) {
+  std::filesystem::create_directory(directory_ + "/made");
+  const char* set = std::getenv("TMPDIR");
+  const std::string usual = set ? set : "";
+  ::setenv("TMPDIR", (directory_ + "/made").c_str(), 1);  // where the file is
+  auto edited = [&](const char* editor) {
+    ::setenv("KUBE_EDITOR", editor, 1);
+    return api_.run({"create", "-f", map("made"), "--edit"});
+  };
+  auto kept = [&] {
+    std::string path;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/made")) path = entry.path();
+    if (!path.empty()) std::filesystem::remove(path);
+    return path;
+  };
+  EXPECT_EQ(edited("true").err, "Edit cancelled, no changes made.\n");
+  EXPECT_EQ(edited("sed -i d").err, "Edit cancelled, saved file was empty.\n");
+  EXPECT_EQ(kept(), "");
+  FakeApi::Outcome outcome = edited("sed -i 's/^kind:.*/kind: [/'");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "A copy of your changes has been stored to \"" + kept() +
+                             "\"\nerror: Edit cancelled, no valid changes were saved.\n");
+  EXPECT_TRUE(api_.take_writes().empty());
+  api_.refuse_writes(Error(Code::forbidden, "not today").with({}));
+  outcome = edited("sed -i 's/a: .*/a: seven/'");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err,
+            "A copy of your changes has been stored to \"" + kept() + "\"\nError from server (Forbidden): not today\n");
+  auto writes = api_.take_writes();
+  ASSERT_EQ(writes.size(), 1u) << "it is not tried again";
+  EXPECT_EQ(get_string(writes[0].body, "data.a"), "seven");
+  ::unsetenv("KUBE_EDITOR");
+  if (set) ::setenv("TMPDIR", usual.c_str(), 1);
+  else ::unsetenv("TMPDIR");
+}
+
 TEST_F(ApplyTest, create_and_replace_save_the_configuration) {
   out({"create", "configmap", "made", "--from-literal=a=b", "--save-config"});
   EXPECT_EQ(annotation("made"),
