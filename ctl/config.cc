@@ -6,6 +6,7 @@
 
 #include "ctl/config_property.h"
 #include "ctl/config_view.h"
+#include "ctl/help.h"
 #include "ctl/kubeconfig_files.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
@@ -133,9 +134,13 @@ Result<int> run_rename_context(Commands& commands, const Arguments& args) {
 
 Result<int> run_delete_entry(Commands& commands, const KubeconfigList& list, const Arguments& args) {
   const std::string what = list.field;
-  if (args.size() != 1)
+  if (args.size() != 1 && what == "user")
     return Error(Code::bad_request,
                  what + " to delete is required\nSee 'coraclectl config delete-" + what + " -h' for help and examples");
+  if (args.size() != 1) {  // for kubectl this is no failure
+    out(help_of(command_at(commands.root(), {"config", "delete-" + what}), terminal_width()));
+    return 0;
+  }
   KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::change));
   const std::string& name = args.front();
   if (!files.remove(list, name))

@@ -167,6 +167,20 @@ TEST_F(ConfigTest, deletes_entries) {
   EXPECT_EQ(said({"delete-user", "nobody"}), "error: cannot delete user nobody, not in " + first_ + "\n");
 }
 
+// As kubectl has it: a script may name a context that it does not know to be there, or none.
+TEST_F(ConfigTest, deleting_nothing_shows_the_help) {
+  const std::string before = read(first_) + read(second_);
+  for (const char* command : {"delete-context", "delete-cluster"})
+    for (const auto& words : std::vector<std::vector<std::string>>{{command}, {command, "a", "b"}}) {
+      Outcome outcome = run(words);
+      EXPECT_EQ(outcome.code, 0) << command;
+      EXPECT_NE(outcome.out.find("coraclectl config " + std::string(command)), std::string::npos) << outcome.out;
+      EXPECT_EQ(outcome.err, "");
+    }
+  EXPECT_EQ(run({"delete-user"}).code, 1);
+  EXPECT_EQ(read(first_) + read(second_), before);
+}
+
 TEST_F(ConfigTest, sets_and_unsets_properties) {
   EXPECT_EQ(said({"set", "clusters.10.0.0.1.server", "https://10.0.0.1"}), "Property \"clusters.10.0.0.1.server\" set.\n");
   EXPECT_EQ(get_string(get_array(parsed(first_), "clusters").at(1), "name"), "10.0.0.1") << "a name may have dots";

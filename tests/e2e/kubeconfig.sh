@@ -317,6 +317,8 @@ ctl config use-context
 ctl config set-cluster
 ctl config set-credentials
 ctl config delete-user a b
+ctl config delete-context
+ctl config delete-cluster a b
 ctl config set clusters.first.bogus x
 ctl config set bogus x
 ctl config set users.admin.client-key-data '*'
