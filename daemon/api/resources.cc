@@ -9,7 +9,6 @@
 #include "daemon/registry/scale.h"
 #include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
-#include "store/engine/continue_token.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -43,7 +42,7 @@ Result<registry::ListRequest> list_request(Call& call) {
   request.options = std::move(list.options);
   bool any = list.revision.empty() || list.revision == "0", continued = !request.options.continue_token.empty();
   if (continued && !any) {
-    TRY(engine::ContinueToken::parse(request.options.continue_token, call.kind().namespaced));  // the token's fault is told first
+    TRY(registry::check_continue_token(call.kind(), request.options.continue_token));  // the token's fault is told first
     return bad_request("specifying resource version is not allowed when using continue");
   }
   if (any) return request;

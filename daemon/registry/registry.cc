@@ -12,6 +12,7 @@
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/scale.h"
 #include "runtime/base/text.h"
+#include "store/engine/continue_token.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/patch.h"
@@ -428,6 +429,11 @@ Result<engine::ListPage> Registry::measured(const Measure& measure, const engine
   std::vector<ObjectPtr> items = TRY(measure(options.ns, {}, options.matches));
   if (options.matches) std::erase_if(items, [&](const ObjectPtr& item) { return !options.matches(*item); });
   return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
+}
+
+Result<void> check_continue_token(const Kind& kind, std::string_view token) {
+  TRY(engine::ContinueToken::parse(token, kind.namespaced));
+  return {};
 }
 
 Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {

@@ -76,6 +76,8 @@ struct ListRequest {
   ListOptions options;
   Revision exactly = 0;
 };
+// Whether a list may go on with this token of an earlier page. Errors: bad_request.
+Result<void> check_continue_token(const Kind& kind, std::string_view token);
 
 // Issues tokens for service accounts; implemented beside the signing key.
 class TokenIssuer {

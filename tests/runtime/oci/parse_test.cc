@@ -174,7 +174,7 @@ TEST(OciParse, names_the_field_that_is_wrong) {
     ASSERT_FALSE(spec.ok()) << row.text;
     EXPECT_EQ(spec.error().text(), row.want);
   }
-  auto idle = parse(R"({"ociVersion":"1.0.0","process":{"cwd":"/","ioPriority":{"class":"IOPRIO_CLASS_IDLE"}}})");
+  auto idle = parse(R"({"ociVersion":"1.0.0","root":{"path":"r"},"process":{"cwd":"/","ioPriority":{"class":"IOPRIO_CLASS_IDLE"}}})");
   ASSERT_OK(idle);
   EXPECT_EQ(idle->process.io_priority->priority, 0);
   // All other fields.
