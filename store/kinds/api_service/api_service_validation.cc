@@ -4,40 +4,39 @@
 #include "store/kinds/api_service/api_service_kinds.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/validate/texts.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
 constexpr int64_t kGroupPriorityMax = 20000, kVersionPriorityMax = 1000;
 
-void check_service(Findings& out, const json::value& value) {
-  for (const char* field : {"spec.service.namespace", "spec.service.name"}) {
-    if (get_string(value, field).empty()) out.required(field);
-  }
-  int64_t port = get_int(value, "spec.service.port");
+void check_service(Findings& out, view::APIServiceSpec spec) {
+  if (spec.service().namespace_().empty()) out.required("spec.service.namespace");
+  if (spec.service().name().empty()) out.required("spec.service.name");
+  int64_t port = spec.service().port();
   if (port < 1 || port > 65535)
     out.invalid("spec.service.port", port, "port is not valid: must be between 1 and 65535, inclusive");
-  if (get_bool(value, "spec.insecureSkipTLSVerify") && !get_string(value, "spec.caBundle").empty()) {
+  if (spec.insecure_skip_tls_verify() && !spec.ca_bundle().empty()) {
     out.add({"FieldValueInvalid", "Invalid value: true: may not be true if caBundle is present", "spec.insecureSkipTLSVerify"});
   }
 }
 
-void check_local_api_service(Findings& out, const json::value& value) {
-  std::string_view bundle = get_string(value, "spec.caBundle");
-  auto bytes = base64_decode(bundle);
-  if (!bundle.empty()) {
+void check_local_api_service(Findings& out, view::APIServiceSpec spec) {
+  if (!spec.ca_bundle().empty()) {
+    auto bytes = base64_decode(spec.ca_bundle());
     out.invalid("spec.caBundle", std::to_string(bytes ? bytes->size() : 0) + " bytes",
                 "local APIServices may not have a caBundle");
   }
-  if (get_bool(value, "spec.insecureSkipTLSVerify")) {
+  if (spec.insecure_skip_tls_verify()) {
     out.add({"FieldValueInvalid", "Invalid value: true: local APIServices may not have insecureSkipTLSVerify",
              "spec.insecureSkipTLSVerify"});
   }
 }
 
 void check_api_service(const json::value& value, const std::string&, Findings& out) {
-  std::string_view name = get_string(value, "metadata.name"), group = get_string(value, "spec.group");
-  std::string_view version = get_string(value, "spec.version");
+  view::APIServiceSpec spec = view::APIService(value).spec();
+  std::string_view name = view::APIService(value).metadata().name(), group = spec.group(), version = spec.version();
   std::string wanted = std::string(version) + "." + std::string(group);
   if (!name.empty() && path_segment_problems(name).empty() && name != wanted) {
     out.invalid("metadata.name", name, "must be `spec.version+\".\"+spec.group`: " + coracle::quoted(wanted));
@@ -46,13 +45,13 @@ void check_api_service(const json::value& value, const std::string&, Findings& o
     out.required("spec.group", "only v1 may have an empty group and it better be legacy kube");
   if (!group.empty()) out.invalid_all("spec.group", group, dns_subdomain_problems(group));
   out.invalid_all("spec.version", version, dns_1035_problems(version));
-  int64_t of_group = get_int(value, "spec.groupPriorityMinimum"), of_version = get_int(value, "spec.versionPriority");
+  int64_t of_group = spec.group_priority_minimum(), of_version = spec.version_priority();
   if (of_group <= 0 || of_group > kGroupPriorityMax)
     out.invalid("spec.groupPriorityMinimum", of_group, "must be positive and less than 20000");
   if (of_version <= 0 || of_version > kVersionPriorityMax)
     out.invalid("spec.versionPriority", of_version, "must be positive and less than 1000");
-  if (has(value, "spec.service")) check_service(out, value);
-  else check_local_api_service(out, value);
+  if (spec.has_service()) check_service(out, spec);
+  else check_local_api_service(out, spec);
 }
 
 constexpr NamedValidationRule kApiServiceChecks[] = {
@@ -63,9 +62,9 @@ constexpr NamedValidationRule kApiServiceChecks[] = {
 std::span<const NamedValidationRule> api_service_rules() { return kApiServiceChecks; }
 
 void check_api_service_status(const json::value& now, const json::value&, Findings& out) {
-  const json::array& conditions = get_array(now, "status.conditions");
+  view::Range<view::APIServiceCondition> conditions = view::APIService(now).status().conditions();
   for (size_t i = 0; i < conditions.size(); ++i) {
-    std::string_view status = get_string(conditions[i], "status");
+    std::string_view status = conditions[i].status();
     if (status == "True" || status == "False" || status == "Unknown") continue;
     unsupported(out, sub(item("status.conditions", i), "status"), status, {"True", "False", "Unknown"});
   }

@@ -99,12 +99,12 @@ constexpr NamedValidationRule kConfigChecks[] = {
 std::span<const NamedValidationRule> config_rules() { return kConfigChecks; }
 
 void check_config_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  if (get_string(before, "kind") == "Secret") check_immutable(out, "type", find(now, "type"), find(before, "type"));
-  if (!get_bool(before, "immutable")) return;
-  if (!get_bool(now, "immutable")) out.forbidden("immutable", kImmutable);
-  for (std::string_view field : {"data", "binaryData"}) {
-    if (get_object(now, field) != get_object(before, field)) out.forbidden(std::string(field), kImmutable);
-  }
+  view::ConfigMap map(now), old(before);  // a Secret has these fields, too, but no binaryData
+  if (old.kind() == "Secret") check_immutable(out, "type", view::Secret(now).type(), view::Secret(before).type());
+  if (!old.immutable()) return;
+  if (!map.immutable()) out.forbidden("immutable", kImmutable);
+  if (map.data() != old.data()) out.forbidden("data", kImmutable);
+  if (map.binary_data() != old.binary_data()) out.forbidden("binaryData", kImmutable);
 }
 
 }  // namespace coracle::schema

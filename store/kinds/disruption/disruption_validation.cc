@@ -4,18 +4,21 @@
 
 #include "store/kinds/disruption/disruption_kinds.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
 
-void check_budget_spec(const json::value& spec, const std::string& path, Findings& out) {
-  const json::value *least = find(spec, "minAvailable"), *most = find(spec, "maxUnavailable");
+void check_budget_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::PodDisruptionBudgetSpec spec(value);
+  const json::value *least = spec.min_available(), *most = spec.max_unavailable();
   if (least && most) {
-    const json::value *selector = find(spec, "selector"), *policy = find(spec, "unhealthyPodEvictionPolicy");
-    json::object shown{{"MinAvailable", *least},
-                       {"Selector", selector ? *selector : json::value()},
-                       {"MaxUnavailable", *most},
-                       {"UnhealthyPodEvictionPolicy", policy ? *policy : json::value()}};
+    bool has_policy = spec.has_unhealthy_pod_eviction_policy();
+    json::object shown{
+        {"MinAvailable", *least},
+        {"Selector", spec.selector().raw()},
+        {"MaxUnavailable", *most},
+        {"UnhealthyPodEvictionPolicy", has_policy ? json::value(spec.unhealthy_pod_eviction_policy()) : json::value()}};
     out.invalid_json(path, json::value(std::move(shown)), "minAvailable and maxUnavailable cannot be both set");
   }
   for (auto [name, amount] : {std::pair{"minAvailable", least}, std::pair{"maxUnavailable", most}}) {
@@ -31,9 +34,11 @@ constexpr NamedValidationRule kDisruptionChecks[] = {{"io.k8s.api.policy.v1.PodD
 std::span<const NamedValidationRule> disruption_rules() { return kDisruptionChecks; }
 
 void check_budget_status(const json::value& now, const json::value&, Findings& out) {
-  for (std::string_view name : {"disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"}) {
-    out.not_negative(sub("status", name), get_int(now, sub("status", name)));
-  }
+  view::PodDisruptionBudgetStatus status = view::PodDisruptionBudget(now).status();
+  out.not_negative("status.disruptionsAllowed", status.disruptions_allowed());
+  out.not_negative("status.currentHealthy", status.current_healthy());
+  out.not_negative("status.desiredHealthy", status.desired_healthy());
+  out.not_negative("status.expectedPods", status.expected_pods());
 }
 
 }  // namespace coracle::schema

@@ -6,6 +6,7 @@
 #include "store/schema/catalog.h"
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -149,7 +150,8 @@ const std::vector<json::value>& initial_flow_objects(const Kind& kind) {
 const json::value* mandatory_flow_spec(const Kind& kind, std::string_view name) {
   if (name != "exempt" && name != "catch-all") return nullptr;
   for (const json::value& object : initial_flow_objects(kind)) {
-    if (get_string(object, "metadata.name") == name) return find(object, "spec");
+    view::FlowSchema schema(object);  // a PriorityLevelConfiguration has its spec at the same place
+    if (schema.metadata().name() == name) return schema.spec().pointer();
   }
   return nullptr;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of Ingresses and IngressClasses: hosts, paths, and one backend each. Source: networking.k8s.io/v1 API reference.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "store/kinds/network/network_kinds.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -17,36 +19,33 @@ void check_host(Findings& out, const std::string& path, std::string_view host) {
   out.invalid_all(path, host, wildcard ? wildcard_subdomain_problems(host) : dns_subdomain_problems(host));
 }
 
-void check_tls(const json::value& tls, const std::string& path, Findings& out) {
-  const json::array& hosts = get_array(tls, "hosts");
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (hosts[i].is_string()) check_host(out, item(sub(path, "hosts"), i), hosts[i].get_string());
-  }
-  std::string_view secret = get_string(tls, "secretName");
+void check_tls(const json::value& value, const std::string& path, Findings& out) {
+  view::IngressTLS tls(value);
+  for (size_t i = 0; i < tls.hosts().size(); ++i) check_host(out, item(sub(path, "hosts"), i), tls.hosts()[i]);
+  std::string_view secret = tls.secret_name();
   if (!secret.empty()) out.invalid_all(sub(path, "secretName"), secret, dns_subdomain_problems(secret));
 }
 
-void check_ingress_spec(const json::value& spec, const std::string& path, Findings& out) {
-  if (get_array(spec, "rules").empty() && !find(spec, "defaultBackend")) {
-    const json::value* rules = find(spec, "rules");
-    out.invalid_json(path, rules ? *rules : json::value(), "either `defaultBackend` or `rules` must be specified");
+void check_ingress_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::IngressSpec spec(value);
+  if (spec.rules().empty() && !spec.has_default_backend()) {
+    out.invalid_json(path, spec.has_rules() ? json::value(spec.rules().raw()) : json::value(),
+                     "either `defaultBackend` or `rules` must be specified");
   }
-  const json::value* name = find(spec, "ingressClassName");
-  if (name && name->is_string()) {
-    std::string_view text = name->get_string();
-    out.invalid_all(sub(path, "ingressClassName"), text, dns_subdomain_problems(text));
-  }
+  if (!spec.has_ingress_class_name()) return;
+  std::string_view name = spec.ingress_class_name();
+  out.invalid_all(sub(path, "ingressClassName"), name, dns_subdomain_problems(name));
 }
 
 void check_ingress_rule(const json::value& rule, const std::string& path, Findings& out) {
-  std::string_view host = get_string(rule, "host");
+  std::string_view host = view::IngressRule(rule).host();
   if (host.empty()) return;
   if (is_ip(host)) out.invalid(sub(path, "host"), host, "must be a DNS name, not an IP address");
   check_host(out, sub(path, "host"), host);
 }
 
 void check_ingress_path(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view type = get_string(value, "pathType"), text = get_string(value, "path");
+  std::string_view type = view::HTTPIngressPath(value).path_type(), text = view::HTTPIngressPath(value).path();
   std::string at = sub(path, "path");
   if (type.empty()) return out.required(sub(path, "pathType"), "pathType must be specified");
   if (type == "ImplementationSpecific") {
@@ -65,26 +64,23 @@ void check_ingress_path(const json::value& value, const std::string& path, Findi
   }
 }
 
-void check_typed_reference(const json::value& reference, const std::string& path, Findings& out) {
-  const json::value* group = find(reference, "apiGroup");
-  if (group && group->is_string()) {
-    std::string_view text = group->get_string();
-    out.invalid_all(sub(path, "apiGroup"), text, dns_subdomain_problems(text));
-  }
-  for (std::string_view name : {"kind", "name"}) {
-    std::string_view text = get_string(reference, name);
+void check_typed_reference(view::TypedLocalObjectReference reference, const std::string& path, Findings& out) {
+  if (reference.has_api_group())
+    out.invalid_all(sub(path, "apiGroup"), reference.api_group(), dns_subdomain_problems(reference.api_group()));
+  for (auto [name, text] : {std::pair("kind", reference.kind()), std::pair("name", reference.name())}) {
     if (text.empty()) out.required(sub(path, name), std::string(name) + " is required");
     else out.invalid_all(sub(path, name), text, path_segment_problems(text));
   }
 }
 
-void check_backend(const json::value& backend, const std::string& path, Findings& out) {
-  const json::value *resource = find(backend, "resource"), *service = find(backend, "service");
+void check_backend(const json::value& value, const std::string& path, Findings& out) {
+  view::TypedLocalObjectReference resource = view::IngressBackend(value).resource();
+  view::IngressServiceBackend service = view::IngressBackend(value).service();
   if (resource && service) return out.invalid(path, "", "cannot set both resource and service backends");
   if (!resource && !service) return out.invalid(path, "", "resource or service backend is required");
-  if (resource) return check_typed_reference(*resource, sub(path, "resource"), out);
-  std::string_view name = get_string(*service, "name"), port_name = get_string(*service, "port.name");
-  int64_t port = get_int(*service, "port.number");
+  if (resource) return check_typed_reference(resource, sub(path, "resource"), out);
+  std::string_view name = service.name(), port_name = service.port().name();
+  int64_t port = service.port().number();
   if (name.empty()) out.required(sub(path, "service.name"));
   else out.invalid_all(sub(path, "service.name"), name, dns_label_problems(name));
   if (!port_name.empty() && port != 0) out.invalid(path, "", "cannot set both port name & port number");
@@ -94,21 +90,22 @@ void check_backend(const json::value& backend, const std::string& path, Findings
 }
 
 void check_ingress_class_spec(const json::value& spec, const std::string& path, Findings& out) {
-  std::string_view controller = get_string(spec, "controller");
+  std::string_view controller = view::IngressClassSpec(spec).controller();
   if (controller.size() > kControllerBytesMax) out.too_long(sub(path, "controller"), kControllerBytesMax);
   check_domain_path(out, sub(path, "controller"), controller);
 }
 
-void check_class_parameters(const json::value& parameters, const std::string& path, Findings& out) {
-  check_typed_reference(parameters, path, out);
-  std::string_view scope = get_string(parameters, "scope");
-  const json::value* ns = find(parameters, "namespace");
+void check_class_parameters(const json::value& value, const std::string& path, Findings& out) {
+  view::IngressClassParametersReference parameters(value);
+  check_typed_reference(view::TypedLocalObjectReference(value), path, out);
+  std::string_view scope = parameters.scope();
+  bool ns = parameters.has_namespace_();
   if (scope.empty()) return out.required(sub(path, "scope"));
   if (scope != "Cluster" && scope != "Namespace") return out.not_supported(sub(path, "scope"), scope, {"Cluster", "Namespace"});
   if (scope == "Cluster" && ns) out.forbidden(sub(path, "namespace"), "`parameters.scope` is set to 'Cluster'");
   if (scope == "Namespace" && !ns) out.required(sub(path, "namespace"), "`parameters.scope` is set to 'Namespace'");
-  if (scope == "Namespace" && ns && ns->is_string()) {
-    std::string_view name = ns->get_string();
+  if (scope == "Namespace" && ns) {
+    std::string_view name = parameters.namespace_();
     out.invalid_all(sub(path, "namespace"), name, dns_label_problems(name));
   }
 }
@@ -127,23 +124,25 @@ constexpr NamedValidationRule kIngressChecks[] = {
 
 std::span<const NamedValidationRule> ingress_rules() { return kIngressChecks; }
 
-void check_ingress_create(const json::value& ingress, Findings& out) {
-  const json::value* annotation = get_object(ingress, "metadata.annotations").if_contains(kClassAnnotation);
-  const json::value* name = find(ingress, "spec.ingressClassName");
-  if (!annotation || !name || *annotation == *name) return;
+void check_ingress_create(const json::value& value, Findings& out) {
+  view::Ingress ingress(value);
+  const json::value* annotation = ingress.metadata().annotations().if_contains(kClassAnnotation);
+  if (!annotation || !ingress.spec().has_ingress_class_name()) return;
+  if (*annotation == json::value(ingress.spec().ingress_class_name())) return;
   out.invalid_json("annotations." + std::string(kClassAnnotation), *annotation,
                    "must match `ingressClassName` when both are specified");
 }
 
 void check_ingress_class_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  check_immutable(out, "spec.controller", find(now, "spec.controller"), find(before, "spec.controller"));
+  check_immutable(out, "spec.controller", view::IngressClass(now).spec().controller(),
+                  view::IngressClass(before).spec().controller());
 }
 
 void check_ingress_status(const json::value& now, const json::value&, Findings& out) {
-  const json::array& points = get_array(now, "status.loadBalancer.ingress");
+  view::Range<view::IngressLoadBalancerIngress> points = view::Ingress(now).status().load_balancer().ingress();
   for (size_t i = 0; i < points.size(); ++i) {
     std::string at = item("status.loadBalancer.ingress", i);
-    std::string_view ip = get_string(points[i], "ip"), host = get_string(points[i], "hostname");
+    std::string_view ip = points[i].ip(), host = points[i].hostname();
     if (!ip.empty()) out.invalid_all(sub(at, "ip"), ip, ip_problems(ip, false));
     if (host.empty()) continue;
     out.invalid_all(sub(at, "hostname"), host, dns_subdomain_problems(host));

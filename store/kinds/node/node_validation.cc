@@ -46,30 +46,30 @@ constexpr NamedValidationRule kNodeChecks[] = {
 std::span<const NamedValidationRule> node_rules() { return kNodeChecks; }
 
 void check_node_create(const json::value& node, Findings& out) {
-  for (std::string_view list : {"capacity", "allocatable"}) {
-    std::string path = sub("status", list);
-    for (const auto& [name, amount] : get_object(node, path))
-      check_resource_amount(out, sub(path, std::string_view(name)), name, amount);
-  }
+  auto check = [&](const std::string& path, const json::object& amounts) {
+    for (const auto& [name, amount] : amounts) check_resource_amount(out, sub(path, std::string_view(name)), name, amount);
+  };
+  view::NodeStatus status = view::Node(node).status();
+  check("status.capacity", status.capacity());
+  check("status.allocatable", status.allocatable());
 }
 
 void check_node_status(const json::value& now, const json::value&, Findings& out) {
   check_node_create(now, out);
-  const json::array& addresses = get_array(now, "status.addresses");
+  view::Range<view::NodeAddress> addresses = view::Node(now).status().addresses();
   std::set<std::pair<std::string_view, std::string_view>> seen;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    bool fresh = seen.emplace(get_string(addresses[i], "type"), get_string(addresses[i], "address")).second;
-    if (!fresh) out.duplicate_json(item("status.addresses", i), addresses[i]);
+    bool fresh = seen.emplace(addresses[i].type(), addresses[i].address()).second;
+    if (!fresh) out.duplicate_json(item("status.addresses", i), addresses[i].raw());
   }
 }
 
 void check_node_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  const json::array &cidrs = get_array(now, "spec.podCIDRs"), &old_cidrs = get_array(before, "spec.podCIDRs");
-  if (!old_cidrs.empty() && cidrs != old_cidrs) {
+  view::NodeSpec spec = view::Node(now).spec(), old = view::Node(before).spec();
+  if (!old.pod_cidrs().empty() && spec.pod_cidrs().raw() != old.pod_cidrs().raw()) {
     out.forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
   }
-  std::string_view provider = get_string(now, "spec.providerID"), old_provider = get_string(before, "spec.providerID");
-  if (!old_provider.empty() && provider != old_provider) {
+  if (!old.provider_id().empty() && spec.provider_id() != old.provider_id()) {
     out.forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
   }
 }

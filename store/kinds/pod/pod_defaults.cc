@@ -8,6 +8,7 @@
 
 #include "store/kinds/pod/pod_kinds.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -71,21 +72,22 @@ std::optional<Quantity> aggregated_request(const json::object& spec, std::string
   };
   Quantity sum, sidecars, largest;
   bool any = false;
-  auto request_of = [&](const json::value& container) {
-    const json::value* asked = find_keys(container, {"resources", "requests", resource});
+  auto request_of = [&](view::Container container) {
+    const json::value* asked = container.resources().requests().if_contains(resource);
     any |= asked != nullptr;
     return asked ? Quantity::from_json(*asked).value_or(Quantity()) : Quantity();
   };
-  for (const json::value& container : containers("initContainers")) {
+  for (const json::value& one : containers("initContainers")) {
+    view::Container container(one);
     Quantity request = request_of(container);
-    if (get_string(container, "restartPolicy") == "Always") {
+    if (container.restart_policy() == "Always") {
       sidecars += request;
       continue;
     }
     request += sidecars;  // it runs beside the earlier sidecars
     largest = std::max(largest, request);
   }
-  for (const json::value& container : containers("containers")) sum += request_of(container);
+  for (const json::value& one : containers("containers")) sum += request_of(view::Container(one));
   sum += sidecars;
   if (!any) return std::nullopt;
   return std::max(sum, largest);
@@ -120,7 +122,7 @@ void resize_policies(json::object& container) {
     if (!array_at(container, "resizePolicy")) container["resizePolicy"].emplace_array();
     json::array& policies = container["resizePolicy"].get_array();
     bool named = false;
-    for (json::value& policy : policies) named = named || get_string(policy, "resourceName") == resource;
+    for (const json::value& policy : policies) named = named || view::ContainerResizePolicy(policy).resource_name() == resource;
     if (!named) policies.push_back({{"resourceName", resource}, {"restartPolicy", "NotRequired"}});
   }
 }

@@ -15,7 +15,7 @@ constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 void check_policy_rule(view::PolicyRule rule, bool namespaced, const std::string& path, Findings& out) {
   if (rule.verbs().empty()) out.required(sub(path, "verbs"), "verbs must contain at least one value");
   if (!rule.non_resource_urls().empty()) {
-    const json::value& urls = *find(rule.raw(), "nonResourceURLs");
+    json::value urls(rule.non_resource_urls().raw());
     std::string at = sub(path, "nonResourceURLs");
     if (namespaced) out.invalid_json(at, urls, "namespaced rules cannot apply to non-resource URLs");
     bool of_resources = !rule.api_groups().empty() || !rule.resources().empty() || !rule.resource_names().empty();
@@ -89,8 +89,9 @@ constexpr NamedValidationRule kRbacChecks[] = {
 std::span<const NamedValidationRule> rbac_rules() { return kRbacChecks; }
 
 void check_binding_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  const json::value *left = find(now, "roleRef"), *right = find(before, "roleRef");
-  if (left && right && *left != *right) out.invalid_json("roleRef", *left, "cannot change roleRef");
+  // A ClusterRoleBinding has its role at the same place.
+  view::RoleRef ref = view::RoleBinding(now).role_ref(), old = view::RoleBinding(before).role_ref();
+  if (ref && old && ref.raw() != old.raw()) out.invalid_json("roleRef", ref.raw(), "cannot change roleRef");
 }
 
 }  // namespace coracle::schema

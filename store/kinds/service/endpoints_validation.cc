@@ -80,7 +80,7 @@ constexpr NamedValidationRule kEndpointsChecks[] = {
 std::span<const NamedValidationRule> endpoints_rules() { return kEndpointsChecks; }
 
 void check_slice_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  check_immutable(out, "addressType", find(now, "addressType"), find(before, "addressType"));
+  check_immutable(out, "addressType", view::EndpointSlice(now).address_type(), view::EndpointSlice(before).address_type());
 }
 
 }  // namespace coracle::schema

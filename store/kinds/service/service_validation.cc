@@ -57,7 +57,7 @@ void check_service_addresses(view::ServiceSpec spec, const std::string& path, Fi
     std::string_view address = spec.cluster_ips()[i];
     std::string at = item(sub(path, "clusterIPs"), i);
     if (i == 0 && address != spec.cluster_ip())
-      out.invalid_json(sub(path, "clusterIPs"), *find(spec.raw(), "clusterIPs"), "first value must match `clusterIP`");
+      out.invalid_json(sub(path, "clusterIPs"), spec.cluster_ips().raw(), "first value must match `clusterIP`");
     if (address == "None" && spec.cluster_ips().size() > 1) out.invalid(at, address, "'None' must be the first and only value");
     if (address != "None") out.invalid_all(at, address, ip_problems(address, false));
   }
@@ -158,11 +158,11 @@ std::span<const NamedValidationRule> service_rules() { return kServiceChecks; }
 
 void check_service_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   view::ServiceSpec spec = view::Service(now).spec(), old = view::Service(before).spec();
-  const json::value *balancer_class = find(spec.raw(), "loadBalancerClass"), *old_class = find(old.raw(), "loadBalancerClass");
-  if (spec.type() == "LoadBalancer" && old.type() == "LoadBalancer" &&
-      (balancer_class && old_class ? *balancer_class != *old_class : balancer_class != old_class)) {
-    out.invalid_json("spec.loadBalancerClass", balancer_class ? *balancer_class : json::value(), "may not change once set");
-  }
+  auto class_of = [](view::ServiceSpec one) {
+    return one.has_load_balancer_class() ? json::value(one.load_balancer_class()) : json::value();
+  };
+  if (spec.type() == "LoadBalancer" && old.type() == "LoadBalancer" && class_of(spec) != class_of(old))
+    out.invalid_json("spec.loadBalancerClass", class_of(spec), "may not change once set");
   auto is_checked = [](view::ServiceSpec one) {
     return one.type() == "LoadBalancer" && one.external_traffic_policy() == "Local";
   };
@@ -177,19 +177,20 @@ void check_service_update(const json::value& now, const json::value& before, std
 }
 
 void check_service_status(const json::value& now, const json::value& before, Findings& out) {
-  const json::array& points = get_array(now, "status.loadBalancer.ingress");
-  if (points == get_array(before, "status.loadBalancer.ingress")) return;
-  if (!points.empty() && get_string(now, "spec.type") != "LoadBalancer")
+  view::Service service(now);
+  view::Range<view::LoadBalancerIngress> points = service.status().load_balancer().ingress();
+  if (points.raw() == view::Service(before).status().load_balancer().ingress().raw()) return;
+  if (!points.empty() && service.spec().type() != "LoadBalancer")
     return out.forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is LoadBalancer");
   // Without a class our own controller writes the status: the node's address may be link-local.
-  bool others = find(now, "spec.loadBalancerClass") != nullptr;
+  bool others = service.spec().has_load_balancer_class();
   for (size_t i = 0; i < points.size(); ++i) {
     std::string at = item("status.loadBalancer.ingress", i);
-    std::string_view ip = get_string(points[i], "ip"), host = get_string(points[i], "hostname");
+    std::string_view ip = points[i].ip(), host = points[i].hostname();
     std::vector<std::string> problems = ip.empty() ? std::vector<std::string>() : ip_problems(ip, false);
     out.invalid_all(sub(at, "ip"), ip, problems);
     if (others && !ip.empty() && problems.empty()) check_reachable(out, sub(at, "ip"), ip);
-    std::string_view mode = get_string(points[i], "ipMode");
+    std::string_view mode = points[i].ip_mode();
     if (ip.empty() && !mode.empty()) out.forbidden(sub(at, "ipMode"), "may not be specified when `ip` is not set");
     if (!ip.empty() && mode.empty()) out.required(sub(at, "ipMode"), "must be specified when `ip` is set");
     if (!mode.empty() && mode != "VIP" && mode != "Proxy") out.not_supported(sub(at, "ipMode"), mode, {"Proxy", "VIP"});

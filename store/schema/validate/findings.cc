@@ -92,8 +92,8 @@ void Findings::duplicate_json(const std::string& path, const json::value& value)
   if (!full()) add(coracle::duplicate(path, beginning_of(value)));
 }
 void Findings::too_many(const std::string& path, size_t count, size_t max) {
-  add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) +
-                                (max == 1 ? " item" : " items"),
+  add({"FieldValueTooMany",
+       "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + (max == 1 ? " item" : " items"),
        path});
 }
 void Findings::forbidden(const std::string& path, std::string_view detail) { add(forbidden_field(path, detail)); }
@@ -265,6 +265,10 @@ void check_immutable(Findings& out, std::string_view path, const json::value* no
   const json::value& left = now ? *now : absent;
   const json::value& right = before ? *before : absent;
   if (left != right) out.invalid_json(std::string(path), left, "field is immutable");
+}
+
+void check_immutable(Findings& out, const std::string& path, std::string_view now, std::string_view before) {
+  if (now != before) out.invalid(path, now, "field is immutable");
 }
 
 }  // namespace coracle::schema

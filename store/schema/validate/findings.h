@@ -73,6 +73,7 @@ void check_port_or_name(Findings& out, const std::string& path, const json::valu
 void check_labels(Findings& out, const std::string& path, const json::object& labels);
 void check_annotations(Findings& out, const std::string& path, const json::object& annotations);
 void check_immutable(Findings& out, std::string_view path, const json::value* now, const json::value* before);
+void check_immutable(Findings& out, const std::string& path, std::string_view now, std::string_view before);
 
 // `old`: nullptr on create. A name cannot change and is not checked again.
 void check_metadata(Findings& out, const KindInfo& kind, const json::value& object, const json::value* old);

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "store/kinds/strategy.h"
+#include "store/schema/members.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -30,33 +32,40 @@ void record_user(json::value& object, const User* user) {
 }
 
 void keep_spec(json::value& object, const json::value& old) {
-  if (const json::value* spec = find(old, "spec")) object.get_object()["spec"] = *spec;
+  if (const json::value* spec = view::CertificateSigningRequest(old).spec().pointer()) object.get_object()["spec"] = *spec;
+}
+
+// Null: it has none.
+json::array* conditions_in(json::value& request) {
+  json::object* status = schema::object_at(request.get_object(), "status");
+  return status ? schema::array_at(*status, "conditions") : nullptr;
 }
 
 std::vector<json::value*> of_type(json::value& object, std::string_view type) {
   std::vector<json::value*> out;
-  json::value* conditions = const_cast<json::value*>(find(object, "status.conditions"));
-  if (!conditions || !conditions->is_array()) return out;
-  for (json::value& condition : conditions->get_array())
-    if (get_string(condition, "type") == type) out.push_back(&condition);
+  json::array* conditions = conditions_in(object);
+  if (!conditions) return out;
+  for (json::value& condition : *conditions)
+    if (view::CertificateSigningRequestCondition(condition).type() == type) out.push_back(&condition);
   return out;
 }
 
 // A condition with unchanged type and status keeps its transition time.
 void fill_times(json::value& object, const json::value& old, WallTime now) {
-  json::value* conditions = const_cast<json::value*>(find(object, "status.conditions"));
-  if (!conditions || !conditions->is_array()) return;
+  json::array* conditions = conditions_in(object);
+  if (!conditions) return;
   std::map<std::pair<std::string_view, std::string_view>, std::string_view> since;  // by type and status
-  for (const json::value& before : get_array(old, "status.conditions")) {
-    std::string_view time = get_string(before, "lastTransitionTime");
-    if (!time.empty()) since[{get_string(before, "type"), get_string(before, "status")}] = time;
+  for (view::CertificateSigningRequestCondition before : view::CertificateSigningRequest(old).status().conditions()) {
+    std::string_view time = before.last_transition_time();
+    if (!time.empty()) since[{before.type(), before.status()}] = time;
   }
-  for (json::value& condition : conditions->get_array()) {
-    if (!condition.is_object()) continue;
-    json::object& fields = condition.get_object();
-    if (get_string(condition, "lastUpdateTime").empty()) fields["lastUpdateTime"] = format_time(now);
-    if (!get_string(condition, "lastTransitionTime").empty()) continue;
-    auto known = since.find({get_string(condition, "type"), get_string(condition, "status")});
+  for (json::value& one : *conditions) {
+    if (!one.is_object()) continue;
+    json::object& fields = one.get_object();
+    view::CertificateSigningRequestCondition condition(one);
+    if (condition.last_update_time().empty()) fields["lastUpdateTime"] = format_time(now);
+    if (!condition.last_transition_time().empty()) continue;
+    auto known = since.find({condition.type(), condition.status()});
     fields["lastTransitionTime"] = known == since.end() ? json::value(format_time(now)) : json::value(known->second);
   }
 }
@@ -65,9 +74,9 @@ void fill_times(json::value& object, const json::value& old, WallTime now) {
 // rejects them.
 void divide_status(json::value& object, const json::value& old, std::string_view subresource, WallTime now) {
   if (subresource == "approval") {
-    if (const json::value* certificate = find(old, "status.certificate")) make(object, "status.certificate") = *certificate;
-    else if (const json::value* status = find(object, "status"); status && status->is_object())
-      make(object, "status").get_object().erase("certificate");
+    view::CertificateSigningRequestStatus status = view::CertificateSigningRequest(old).status();
+    if (status.has_certificate()) make(object, "status.certificate") = status.certificate();
+    else if (json::object* written = schema::object_at(object.get_object(), "status")) written->erase("certificate");
     return fill_times(object, old, now);
   }
   json::value before = old;

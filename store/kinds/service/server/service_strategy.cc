@@ -282,8 +282,10 @@ void drop_node_ports(json::value& service, const json::value& old) {
 
 // Removes fields of the old type that the client has sent back unchanged.
 void drop_unchanged(json::value& service, const json::value& old, std::initializer_list<std::string_view> fields) {
+  const json::object& before_all = view::Service(old).spec().members();
   for (std::string_view field : fields) {
-    const json::value *now = find_keys(service, {"spec", field}), *before = find_keys(old, {"spec", field});
+    const json::object& now_all = view::Service(service).spec().members();  // changes with each field that is removed
+    const json::value *now = now_all.if_contains(field), *before = before_all.if_contains(field);
     if (now && before && *now == *before) drop(service, {field});
   }
 }
@@ -329,7 +331,7 @@ void prepare_service_update(json::value& service, const json::value& old) {
     drop_unchanged(service, old, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
   if (keeps_address && view::Service(service).spec().cluster_ip().empty()) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
-      if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;
+      if (const json::value* kept = before.members().if_contains(field)) make(service, "spec").get_object()[field] = *kept;
   }
   if (keeps_address && view::Service(service).spec().ip_family_policy().empty())
     if (const json::value* kept = find_keys(old, {"spec", "ipFamilyPolicy"})) make(service, "spec.ipFamilyPolicy") = *kept;
