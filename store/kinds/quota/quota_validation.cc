@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "store/kinds/quota/quota_kinds.h"
 #include "store/object/quantity.h"
 #include "store/schema/validate/resource.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -17,8 +19,8 @@ namespace {
 
 using Amount = std::optional<Quantity>;
 
-Amount amount_at(const json::value& item, std::string_view field, std::string_view name) {
-  const json::value* found = get_object(item, field).if_contains(name);
+Amount amount_in(const json::object& amounts, std::string_view name) {
+  const json::value* found = amounts.if_contains(name);
   if (!found) return std::nullopt;
   auto quantity = Quantity::from_json(*found);
   return quantity ? Amount(*quantity) : std::nullopt;
@@ -32,10 +34,10 @@ void check_ratio(const Quantity& ratio, const Amount& min, const Amount& max, co
   out.invalid(path, ratio.text(), "ratio " + ratio.text() + " is greater than max/min = " + std::to_string(most));
 }
 
-void check_limit_amounts(const json::value& limit, std::string_view name, const std::string& path, Findings& out) {
-  Amount min = amount_at(limit, "min", name), max = amount_at(limit, "max", name), usual = amount_at(limit, "default", name),
-         request = amount_at(limit, "defaultRequest", name), ratio = amount_at(limit, "maxLimitRequestRatio", name);
-  if (get_string(limit, "type") == "Pod") usual.reset(), request.reset();
+void check_limit_amounts(view::LimitRangeItem limit, std::string_view name, const std::string& path, Findings& out) {
+  Amount min = amount_in(limit.min(), name), max = amount_in(limit.max(), name), usual = amount_in(limit.default_(), name),
+         request = amount_in(limit.default_request(), name), ratio = amount_in(limit.max_limit_request_ratio(), name);
+  if (limit.type() == "Pod") usual.reset(), request.reset();
   auto compare = [&](const Amount& less, std::string_view less_name, const Amount& more, std::string_view more_name,
                      std::string_view field, const Amount& shown) {
     if (!less || !more || !(*more < *less)) return;
@@ -57,8 +59,9 @@ void check_limit_amounts(const json::value& limit, std::string_view name, const 
   }
 }
 
-void check_limit(const json::value& limit, const std::string& path, Findings& out) {
-  std::string_view type = get_string(limit, "type");
+void check_limit(const json::value& value, const std::string& path, Findings& out) {
+  view::LimitRangeItem limit(value);
+  std::string_view type = limit.type();
   std::vector<std::string> problems = qualified_name_problems(type);
   out.invalid_all(sub(path, "type"), type, problems);
   bool standard = type == "Pod" || type == "Container" || type == "PersistentVolumeClaim";
@@ -66,21 +69,24 @@ void check_limit(const json::value& limit, const std::string& path, Findings& ou
     out.invalid(sub(path, "type"), type, "must be a standard limit type or fully qualified");
   }
   std::set<std::string> names;
-  for (std::string_view field : {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
-    const json::object& amounts = get_object(limit, field);
+  const std::pair<std::string_view, const json::object*> fields[] = {{"max", &limit.max()},
+                                                                     {"min", &limit.min()},
+                                                                     {"default", &limit.default_()},
+                                                                     {"defaultRequest", &limit.default_request()},
+                                                                     {"maxLimitRequestRatio", &limit.max_limit_request_ratio()}};
+  for (auto [field, amounts] : fields) {
     if (type == "Pod" && field.starts_with("default")) {
-      if (!amounts.empty()) out.forbidden(sub(path, field), "may not be specified when `type` is 'Pod'");
+      if (!amounts->empty()) out.forbidden(sub(path, field), "may not be specified when `type` is 'Pod'");
       continue;
     }
-    for (const auto& pair : amounts) {
+    for (const auto& pair : *amounts) {
       std::string at = entry(sub(path, field), pair.key());
       if (type == "Pod" || type == "Container") check_container_resource_name(out, at, pair.key());
       else check_resource_name(out, at, pair.key());
       names.emplace(pair.key());
     }
   }
-  if (type == "PersistentVolumeClaim" && !get_object(limit, "min").contains("storage") &&
-      !get_object(limit, "max").contains("storage")) {
+  if (type == "PersistentVolumeClaim" && !limit.min().contains("storage") && !limit.max().contains("storage")) {
     out.required(sub(path, "limits"), "either minimum or maximum storage value is required, but neither was provided");
   }
   for (const std::string& name : names) check_limit_amounts(limit, name, path, out);
@@ -88,9 +94,9 @@ void check_limit(const json::value& limit, const std::string& path, Findings& ou
 
 void check_limit_spec(const json::value& spec, const std::string& path, Findings& out) {
   std::set<std::string_view> types;
-  const json::array& limits = get_array(spec, "limits");
+  view::Range<view::LimitRangeItem> limits = view::LimitRangeSpec(spec).limits();
   for (size_t i = 0; i < limits.size(); ++i) {
-    std::string_view type = get_string(limits[i], "type");
+    std::string_view type = limits[i].type();
     if (!types.insert(type).second) out.duplicate(sub(item(sub(path, "limits"), i), "type"), type);
   }
 }
@@ -113,8 +119,8 @@ bool scope_fits(std::string_view scope, std::string_view resource) {
   return is_scope(scope) ? pods || compute : true;
 }
 
-bool fits_all(std::string_view scope, const json::value& spec) {
-  for (const auto& pair : get_object(spec, "hard")) {
+bool fits_all(std::string_view scope, view::ResourceQuotaSpec spec) {
+  for (const auto& pair : spec.hard()) {
     if (is_quota_resource(pair.key()) && !scope_fits(scope, pair.key())) return false;
   }
   return true;
@@ -125,11 +131,10 @@ bool conflicting(const std::set<std::string_view>& scopes) {
          (scopes.contains("Terminating") && scopes.contains("NotTerminating"));
 }
 
-void check_scopes(const json::value& spec, const std::string& path, Findings& out) {
-  const json::array& scopes = get_array(spec, "scopes");
+void check_scopes(view::ResourceQuotaSpec spec, const std::string& path, Findings& out) {
+  const json::array& scopes = spec.scopes().raw();
   std::set<std::string_view> all;
-  for (const json::value& value : scopes) {
-    std::string_view scope = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
+  for (std::string_view scope : spec.scopes()) {
     if (!is_scope(scope)) out.invalid_json(path, scopes, "unsupported scope");
     if (!fits_all(scope, spec)) out.invalid_json(path, scopes, "unsupported scope applied to resource");
     all.insert(scope);
@@ -137,17 +142,17 @@ void check_scopes(const json::value& spec, const std::string& path, Findings& ou
   if (conflicting(all)) out.invalid_json(path, scopes, "conflicting scopes");
 }
 
-void check_scope_selector(const json::value& spec, const std::string& path, Findings& out) {
+void check_scope_selector(view::ResourceQuotaSpec spec, const std::string& path, Findings& out) {
   constexpr std::string_view kMustExist =
       "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
       "ResourceQuotaScopeBestEffort, "
       "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
   std::set<std::string_view> all;
-  for (const json::value& requirement : get_array(spec, "scopeSelector.matchExpressions")) {
-    std::string_view scope = get_string(requirement, "scopeName"), op = get_string(requirement, "operator");
-    const json::array& values = get_array(requirement, "values");
+  for (view::ScopedResourceSelectorRequirement requirement : spec.scope_selector().match_expressions()) {
+    std::string_view scope = requirement.scope_name(), op = requirement.operator_();
+    const json::array& values = requirement.values().raw();
     if (!is_scope(scope)) out.invalid(sub(path, "scopeName"), scope, "unsupported scope");
-    if (!fits_all(scope, spec)) out.invalid_json(path, *find(spec, "scopeSelector"), "unsupported scope applied to resource");
+    if (!fits_all(scope, spec)) out.invalid_json(path, spec.scope_selector().raw(), "unsupported scope applied to resource");
     bool valued = scope == "PriorityClass" || scope == "VolumeAttributesClass";
     if (is_scope(scope) && !valued && op != "Exists") out.invalid(sub(path, "operator"), op, kMustExist);
     if (op == "In" || op == "NotIn") {
@@ -163,8 +168,8 @@ void check_scope_selector(const json::value& spec, const std::string& path, Find
     }
     all.insert(scope);
   }
-  const json::value* scopes = find(spec, "scopes");
-  if (conflicting(all)) out.invalid_json(path, scopes ? *scopes : json::value(), "conflicting scopes");
+  if (conflicting(all))
+    out.invalid_json(path, spec.has_scopes() ? json::value(spec.scopes().raw()) : json::value(), "conflicting scopes");
 }
 
 void check_hard(const json::object& amounts, const std::string& path, Findings& out) {
@@ -174,8 +179,9 @@ void check_hard(const json::object& amounts, const std::string& path, Findings& 
   }
 }
 
-void check_quota_spec(const json::value& spec, const std::string& path, Findings& out) {
-  check_hard(get_object(spec, "hard"), sub(path, "hard"), out);
+void check_quota_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::ResourceQuotaSpec spec(value);
+  check_hard(spec.hard(), sub(path, "hard"), out);
   check_scopes(spec, sub(path, "scopes"), out);
   check_scope_selector(spec, sub(path, "scopeSelector.matchExpressions"), out);
 }
@@ -186,27 +192,22 @@ constexpr NamedValidationRule kQuotaChecks[] = {
     {"io.k8s.api.core.v1.ResourceQuotaSpec", check_quota_spec},
 };
 
-std::set<std::string> scopes_of(const json::value& quota) {
-  std::set<std::string> out;
-  for (const json::value& scope : get_array(quota, "spec.scopes")) {
-    if (scope.is_string()) out.emplace(scope.get_string());
-  }
-  return out;
-}
+std::set<std::string_view> scopes_of(view::ResourceQuotaSpec quota) { return {quota.scopes().begin(), quota.scopes().end()}; }
 
 }  // namespace
 
 std::span<const NamedValidationRule> quota_rules() { return kQuotaChecks; }
 
 void check_quota_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  if (scopes_of(now) == scopes_of(before)) return;
-  const json::value* scopes = find(now, "spec.scopes");
-  out.invalid_json("spec.scopes", scopes ? *scopes : json::value(), "field is immutable");
+  view::ResourceQuotaSpec spec = view::ResourceQuota(now).spec();
+  if (scopes_of(spec) == scopes_of(view::ResourceQuota(before).spec())) return;
+  out.invalid_json("spec.scopes", spec.has_scopes() ? json::value(spec.scopes().raw()) : json::value(), "field is immutable");
 }
 
 void check_quota_status(const json::value& now, const json::value&, Findings& out) {
-  check_hard(get_object(now, "status.hard"), "status.hard", out);
-  check_hard(get_object(now, "status.used"), "status.used", out);
+  view::ResourceQuotaStatus status = view::ResourceQuota(now).status();
+  check_hard(status.hard(), "status.hard", out);
+  check_hard(status.used(), "status.used", out);
 }
 
 }  // namespace coracle::schema
