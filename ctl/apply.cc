@@ -287,6 +287,10 @@ class ClientSide {
 
 }  // namespace
 
+void warn_of_deletion(const std::string& name) {
+  tell("Warning: Detected changes to resource " + name + " which is currently being deleted.\n");
+}
+
 Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns) {
   std::string name(metadata_of(document.object).name()), prefix(metadata_of(document.object).generate_name());
   if (name.empty() && !prefix.empty()) return Error(Code::invalid, "from " + prefix + ": cannot use generate name with apply");
@@ -299,8 +303,7 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
   } else {
     applied = TRY(ClientSide(session, flags, document, ns).apply());
   }
-  if (!flags.quiet && metadata_of(applied.object).has_deletion_timestamp())
-    tell("Warning: Detected changes to resource " + name + " which is currently being deleted.\n");
+  if (!flags.quiet && metadata_of(applied.object).has_deletion_timestamp()) warn_of_deletion(name);
   return applied;
 }
 

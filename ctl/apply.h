@@ -39,6 +39,8 @@ struct Applied {
 // client-side apply with the file that it is about, unless `flags` are quiet.
 Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns);
 
+void warn_of_deletion(const std::string& name);  // of an object that is going, and yet would be changed
+
 void add_diff(Commands& commands);
 void add_last_applied(Commands& commands, Command apply);  // view-last-applied, set-last-applied, edit-last-applied
 

@@ -113,11 +113,16 @@ class DiffWriter {
  private:
   void work(const std::vector<Document>& documents) {
     for (size_t at; !failed_ && (at = next_++) < documents.size();) {
-      auto live = write_both(session_, flags_, documents[at], places_[at], sides_).wrap(documents[at].source);
+      auto live = write_both(session_, flags_, documents[at], places_[at], sides_);
       std::lock_guard lock(mutex_);
-      if (live) visited_.uids.insert(std::string(metadata_of(*live).uid()));
+      if (live) visit(*live);
       else if (!failed_.exchange(true)) failure_ = live.take_error();
     }
+  }
+
+  void visit(const json::value& live) {
+    visited_.uids.insert(std::string(metadata_of(live).uid()));
+    if (metadata_of(live).has_deletion_timestamp()) warn_of_deletion(std::string(metadata_of(live).name()));
   }
 
   Session& session_;

@@ -347,10 +347,19 @@ TEST_F(ApplyTest, diff_compares_in_parallel_and_shows_what_would_be_pruned) {
   EXPECT_EQ(api_.run({"diff", "--prune", "-l", "app=web", "-f", map("one"), "-f", map("two")}).code, 1);
   EXPECT_EQ(api_.run({"diff", "--prune", "-l", "app=none", "-f", map("one")}).code, 0) << "nothing is chosen";
   EXPECT_EQ(api_.run({"diff", "--concurrency=0", "-f", map("one")}).code, 2);
+  json::value leaving = api_.objects()[kAppliedMaps + "one"];
+  make(leaving, "metadata.deletionTimestamp") = "2024-01-02T03:04:05Z";
+  api_.put(kAppliedMaps + "one", to_text(leaving));
+  EXPECT_EQ(api_.run({"diff", "-f", map("one")}).err,
+            "Warning: Detected changes to resource one which is currently being deleted.\n");
   ::setenv("KUBECTL_EXTERNAL_DIFF", "test -d", 1);
   EXPECT_GT(api_.run({"diff", "-f", map("one")}).code, 1) << "options of the user's program come last";
   ::unsetenv("KUBECTL_EXTERNAL_DIFF");
   for (const auto& [path, object] : api_.objects()) EXPECT_EQ(get_string(object, "data.a"), "1");
+  api_.forbid("configmaps");
+  FakeApi::Outcome outcome = api_.run({"diff", "-f", map("one")});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "Error from server (Forbidden): configmaps is forbidden: User \"eve\" cannot read it\n");
 }
 
 TEST_F(ApplyTest, replace_force_deletes_all_before_it_creates) {
