@@ -11,7 +11,7 @@
 namespace coracle::ctl {
 namespace {
 
-const std::string kMaps = "/api/v1/namespaces/default/configmaps/";
+const std::string kKeptMaps = "/api/v1/namespaces/default/configmaps/";
 
 class KeepGoingTest : public testing::Test {
  protected:
@@ -24,8 +24,8 @@ class KeepGoingTest : public testing::Test {
   }
   ~KeepGoingTest() override { std::filesystem::remove_all(directory_); }
   void put_map(const std::string& name) {
-    api_.put(kMaps + name, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","uid":"u-)" + name +
-                               R"(","name":")" + name + R"("}})");
+    api_.put(kKeptMaps + name, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","uid":"u-)" + name +
+                                   R"(","name":")" + name + R"("}})");
   }
   static std::string map(const std::string& name) {
     return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {a: b}\n";
@@ -44,7 +44,7 @@ class KeepGoingTest : public testing::Test {
     EXPECT_EQ(outcome.code, 1) << outcome.out;
     for (const auto& text : texts) EXPECT_NE(outcome.err.find(text), std::string::npos) << text << "\n" << outcome.err;
   }
-  bool there(const std::string& name) const { return api_.objects().contains(kMaps + name); }
+  bool there(const std::string& name) const { return api_.objects().contains(kKeptMaps + name); }
 
   FakeApi api_;
   std::string directory_;
@@ -143,7 +143,7 @@ TEST_F(KeepGoingTest, a_warning_is_said_once) {
 }
 
 TEST_F(KeepGoingTest, nothing_of_an_object_reaches_the_terminal_as_a_command) {
-  api_.put(kMaps + "evil", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"evil","uid":"e",
+  api_.put(kKeptMaps + "evil", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"evil","uid":"e",
            "annotations":{"note":"\u001b]0;pwned\u0007\u202e"},"labels":{"l":"\u009b2J"}},"data":{"k":"a\u001bc\r\nb"}})");
   api_.put("/api/v1/namespaces/default/events/e",
            R"({"apiVersion":"v1","kind":"Event","metadata":{"namespace":"default","name":"e"},
@@ -173,7 +173,8 @@ TEST_F(KeepGoingTest, nothing_of_an_object_reaches_the_terminal_as_a_command) {
 
 TEST_F(KeepGoingTest, server_side_apply_takes_over_from_client_side) {
   std::ofstream(directory_ + "/three.yaml") << map("three");
-  api_.put(kMaps + "three", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"three","uid":"u",
+  api_.put(kKeptMaps + "three",
+           R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"three","uid":"u",
     "resourceVersion":"5","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[
       {"manager":"kubectl-client-side-apply","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":
         {"f:data":{"f:old":{}},"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}}]},
@@ -187,7 +188,7 @@ TEST_F(KeepGoingTest, server_side_apply_takes_over_from_client_side) {
   EXPECT_EQ(sent,
             (std::vector<std::string>{"application/apply-patch+yaml kubectl", "application/apply-patch+yaml kubectl-last-applied",
                                       "application/json-patch+json kubectl", "application/apply-patch+yaml kubectl"}));
-  const json::value after = api_.objects().at(kMaps + "three");
+  const json::value after = api_.objects().at(kKeptMaps + "three");
   ASSERT_EQ(get_array(after, "metadata.managedFields").size(), 1u);
   EXPECT_EQ(get_string(get_array(after, "metadata.managedFields")[0], "manager"), "kubectl");
   // The migration happens once: the next time the object is only applied.
