@@ -107,7 +107,8 @@ Result<int> each_document(Commands& commands, const FileFlags& files, const std:
   std::vector<Error> failures;
   std::vector<Document> documents = TRY(read_documents(files, &failures));
   TRY(select_documents(selector, documents));
-  if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to " + verb);
+  if (documents.empty() && failures.empty() && verb != "replace")  // of which kubectl says nothing then
+    return Error(Code::bad_request, "no objects passed to " + verb);
   for (auto& document : documents) {
     auto settled = settle_namespace(*session, document);
     if (!settled) {

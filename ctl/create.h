@@ -38,7 +38,7 @@ Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value 
 
 using ActOnDocument = std::function<Result<void>(Session&, Document&)>;
 // Does `act` to each object of the files. Failures are printed at the end, and the other objects are processed all the same.
-// Returns the exit code. Errors: bad_request if there is no object.
+// Returns the exit code. Errors: bad_request if there is no object, but for "replace".
 // With a selector (-l), only to the objects that it matches.
 Result<int> each_document(Commands& commands, const FileFlags& files, const std::string& verb, const ActOnDocument& act,
                           const std::string& selector = {});

@@ -76,12 +76,12 @@ Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
   json::object options = TRY(deletion_options_of(*session, deletion));
   std::vector<Error> failures;
   std::vector<Document> documents = TRY(read_documents(flags.files, &failures)), gone;
-  if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to replace");
+  if (documents.empty() && failures.empty()) {
+    out("No resources found\n");
+    return Error(Code::bad_request, "no objects passed to replace");
+  }
   auto place = [](const Document& document) {
     return std::pair(std::string(metadata_of(document.object).namespace_()), std::string(metadata_of(document.object).name()));
-  };
-  auto failed = [&](Error error, const Document& document) {
-    failures.push_back(std::move(error).wrap("error when replacing " + coracle::quoted(document.source)));
   };
   for (auto& document : documents) {
     auto removed = [&]() -> Result<void> {
@@ -95,7 +95,7 @@ Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
       return {};
     }();
     if (removed) gone.push_back(std::move(document));
-    else failed(removed.take_error(), document);
+    else failures.push_back(removed.take_error().wrap("error when deleting " + coracle::quoted(document.source)));
   }
   for (auto& document : gone) {
     auto created = [&]() -> Result<void> {
@@ -109,7 +109,7 @@ Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
       print_outcome(flags.output, flags.dry_run, std::move(made), *document.kind, "replaced");
       return {};
     }();
-    if (!created) failed(created.take_error(), document);
+    if (!created) failures.push_back(created.take_error());  // kubectl does not say of which file
   }
   print_failures(failures);
   return failures.empty() ? 0 : 1;

@@ -546,6 +546,13 @@ TEST_F(SelectionTest, no_object_is_said) {
   expect_refused({"scale", "-f", nothing, "--replicas=2"}, "no objects passed to scale");
   expect_refused({"edit", "-f", nothing}, "no objects found");
   expect_refused({"apply", "-f", nothing}, "no objects passed to apply");
+  FakeApi::Outcome replaced = run({"replace", "-f", nothing});
+  EXPECT_EQ(replaced.code, 0) << "kubectl counts none here";
+  EXPECT_EQ(replaced.out + replaced.err, "");
+  replaced = run({"replace", "--force", "-f", nothing});
+  EXPECT_EQ(replaced.code, 1);
+  EXPECT_EQ(replaced.out, "No resources found\n");
+  EXPECT_EQ(replaced.err, "error: no objects passed to replace\n");
   for (const char* verb : {"restart", "undo", "pause", "status"})
     EXPECT_EQ(run({"rollout", verb, "-f", nothing}).err, "No resources found in default namespace.\n") << verb;
 }
