@@ -24,6 +24,8 @@ struct CreateFlags {
   Recorder recorder;  // of commands that have --record: not of the subcommands of create
 
   void add_to(Commands& commands, Command command);
+  // As run, expose and autoscale have it: what --dry-run=client shows does not remember itself.
+  void save_only_what_is_sent() { save_config = save_config && dry_run != DryRun::client; }
   Query query() const;         // query parameters of a request that writes
   Result<void> check() const;  // Errors: bad_request for another --validate
 };

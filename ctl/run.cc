@@ -248,6 +248,7 @@ Result<int> run_pod(Commands& commands, RunFlags& flags, bool attach_given) {
   if (flags.deletion.force && flags.deletion.grace_period < 0) flags.deletion.grace_period = 0;
   if (flags.pod.restart.empty()) flags.pod.restart = "Always";  // of a variable that is not set
   TRY(check_run_flags(flags));
+  flags.save_only_what_is_sent();
   flags.pod.name = flags.words.front();
   flags.pod.words.assign(flags.words.begin() + 1, flags.words.end());
   flags.pod.words.insert(flags.pod.words.end(), commands.rest().begin(), commands.rest().end());
@@ -347,6 +348,7 @@ void add_expose(Commands& commands) {
   flags->recorder.add_to(commands, expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
     TRY(flags->check());
+    flags->save_only_what_is_sent();
     Session* session = TRY(commands.session());
     TargetFlags wanted;
     wanted.files = flags->files;

@@ -143,6 +143,7 @@ struct AutoscaleCommand : CreateFlags {
 Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool given) {
   if (!given) return Error(Code::bad_request, "required flag(s) \"max\" not set");
   TRY(autoscaler_of(flags.scaler, "v1", "none", "none"));  // validates the flags first
+  flags.save_only_what_is_sent();
   Session* session = TRY(commands.session());
   flags.targets.files = flags.files;
   Targets targets = TRY(targets_of(*session, flags.targets, flags.targets.args));

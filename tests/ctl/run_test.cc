@@ -41,6 +41,27 @@ TEST(Run, an_empty_restart_policy_is_the_default_one) {
             "Always");
 }
 
+// Of run, expose and autoscale: what --dry-run=client shows does not remember itself.
+TEST(Run, only_what_is_sent_is_saved) {
+  FakeApi api;
+  api.put("/apis/apps/v1/namespaces/default/deployments/web",
+          R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"default"},
+              "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"containers":[{"name":"main"}]}}}})");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", "x", "--image=a"},
+                                             {"expose", "deployment", "web", "--port=80"},
+                                             {"autoscale", "deployment", "web", "--max=3"}}) {
+    for (bool sends : {false, true}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--save-config", "-o", "json"});
+      if (!sends) all.push_back("--dry-run=client");
+      FakeApi::Outcome outcome = api.run(all);
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(outcome.out.find("kubectl.kubernetes.io/last-applied-configuration") != std::string::npos, sends) << outcome.out;
+    }
+  }
+}
+
 TEST(Run, refuses_as_kubectl_does) {
   FakeApi api;
   struct Row {

@@ -538,6 +538,7 @@ replace -f map.yaml --force
 replace -f map.yaml -o name
 expose deployment web $d
 expose deployment web --port=80 --name=front $d
+expose deployment web --port=80 --name=front $d --save-config
 expose deployment web --port=80,53 --target-port=http $d
 expose deployment web --port=80 --type=LoadBalancer --load-balancer-ip=1.2.3.4 --external-ip=5.6.7.8 --session-affinity=ClientIP $d
 expose deployment web --port=80 --session-affinity=other $d
@@ -554,12 +555,14 @@ expose -f web.yaml --port=80 --name=exposed
 expose -f web.yaml --port=80 --name=exposed
 autoscale deployment web --max=3 $d
 autoscale deployment web --min=1 --max=3 --cpu=50% --memory=200Mi $d
+autoscale deployment web --max=3 $d --save-config
 autoscale deployment web --max=3
 autoscale deployment web
 autoscale deployment web --max=0
 autoscale deployment web --max=1 --min=2
 autoscale configmap settings --max=3
 run x --image=a $d
+run x --image=a $d --save-config
 run x --image=a $d --port=80 --env=B=c --env=A=b --labels=b=a,a=b --annotations=c=d --privileged --image-pull-policy=Never --restart=OnFailure
 run x --image=a $d -- b c
 run x --image=a $d --command -- b c
