@@ -7,6 +7,7 @@
 #include "store/kinds/admission/admission_kinds.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/validate/texts.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -15,8 +16,7 @@ constexpr size_t kMatchConditionsMax = 64, kAuditAnnotationsMax = 20, kAuditExpr
 
 // ---- rules: operations on resources ----
 
-void check_rule_resources(Findings& out, const std::string& path, const json::value& rule) {
-  std::vector<std::string_view> resources = texts_at(rule, "resources");
+void check_rule_resources(Findings& out, const std::string& path, view::Range<std::string_view> resources) {
   if (resources.empty()) return out.required(path);
   std::set<std::string_view> every_sub_of, of_every;  // x/*, */x
   bool every_one = false, every_plain = false, a_plain_one = false;
@@ -44,7 +44,7 @@ void check_rule_resources(Findings& out, const std::string& path, const json::va
     if (subresource == "*") every_sub_of.insert(resource);
     if (resource == "*") of_every.insert(subresource);
   }
-  const json::value& all = *find(rule, "resources");
+  const json::array& all = resources.raw();
   if (resources.size() > 1 && every_one) out.invalid_json(path, all, "if '*/*' is present, must not specify other resources");
   if (every_plain && a_plain_one) {
     out.invalid_json(path, all, "if '*' is present, must not specify other resources without subresources");
@@ -52,39 +52,38 @@ void check_rule_resources(Findings& out, const std::string& path, const json::va
 }
 
 void check_rule_with_operations(const json::value& value, const std::string& path, Findings& out) {
-  for (auto [field, what] :
-       {std::pair{"operations", "operations"}, {"apiGroups", "API groups"}, {"apiVersions", "API versions"}}) {
-    std::vector<std::string_view> texts = texts_at(value, field);
+  view::RuleWithOperations rule(value);
+  auto check_texts = [&](std::string_view field, std::string_view what, view::Range<std::string_view> texts) {
     if (texts.empty()) out.required(sub(path, field));
-    if (texts.size() > 1 && has_wildcard(texts)) {
-      out.invalid_json(sub(path, field), *find(value, field), "if '*' is present, must not specify other " + std::string(what));
-    }
+    if (texts.size() > 1 && has_wildcard(texts))
+      out.invalid_json(sub(path, field), texts.raw(), "if '*' is present, must not specify other " + std::string(what));
+  };
+  check_texts("operations", "operations", rule.operations());
+  check_texts("apiGroups", "API groups", rule.api_groups());
+  check_texts("apiVersions", "API versions", rule.api_versions());
+  for (size_t i = 0; i < rule.api_versions().size(); ++i) {
+    if (rule.api_versions()[i].empty()) out.required(item(sub(path, "apiVersions"), i));
   }
-  std::vector<std::string_view> versions = texts_at(value, "apiVersions");
-  for (size_t i = 0; i < versions.size(); ++i) {
-    if (versions[i].empty()) out.required(item(sub(path, "apiVersions"), i));
-  }
-  check_rule_resources(out, sub(path, "resources"), value);
+  check_rule_resources(out, sub(path, "resources"), rule.resources());
 }
 
 void check_named_rule(const json::value& value, const std::string& path, Findings& out) {
   std::set<std::string_view> seen;
-  std::vector<std::string_view> names = texts_at(value, "resourceNames");
+  view::Range<std::string_view> names = view::NamedRuleWithOperations(value).resource_names();
   for (size_t i = 0; i < names.size(); ++i) {
     std::string at = item(sub(path, "resourceNames"), i);
     out.invalid_all(at, names[i], path_segment_problems(names[i]));
     if (!seen.insert(names[i]).second) out.duplicate(at, names[i]);
   }
-  check_rule_with_operations(value, path, out);
+  check_rule_with_operations(value, path, out);  // has the same fields
 }
 
-void check_match_conditions(Findings& out, const std::string& path, const json::value& holder) {
-  const json::array& conditions = get_array(holder, "matchConditions");
+void check_match_conditions(Findings& out, const std::string& path, view::Range<view::MatchCondition> conditions) {
   if (conditions.size() > kMatchConditionsMax) out.too_many(path, conditions.size(), kMatchConditionsMax);
   std::set<std::string_view> names;
   for (size_t i = 0; i < conditions.size(); ++i) {
     std::string at = item(path, i);
-    std::string_view name = get_string(conditions[i], "name"), expression = get_string(conditions[i], "expression");
+    std::string_view name = conditions[i].name(), expression = conditions[i].expression();
     if (!expression.empty() && is_blank(expression)) out.required(sub(at, "expression"));
     if (name.empty()) continue;
     check_qualified(out, sub(at, "name"), name);
@@ -95,31 +94,32 @@ void check_match_conditions(Findings& out, const std::string& path, const json::
 // ---- webhooks ----
 
 void check_webhook(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "name");
+  view::ValidatingWebhook hook(value);  // a MutatingWebhook has these fields, too
+  std::string_view name = hook.name();
   std::vector<std::string> problems = dns_subdomain_problems(name);
   if (!name.empty() && !problems.empty()) invalid_joined(out, sub(path, "name"), name, problems);
   else if (!name.empty() && split(name, '.').size() < 3) {
     out.invalid(sub(path, "name"), name, "should be a domain with at least three segments separated by dots");
   }
-  std::string_view effects = get_string(value, "sideEffects");
+  std::string_view effects = hook.side_effects();
   if (effects.empty()) out.required(sub(path, "sideEffects"), "must specify one of None, NoneOnDryRun");
   else if (effects != "None" && effects != "NoneOnDryRun")
     out.not_supported(sub(path, "sideEffects"), effects, {"None", "NoneOnDryRun"});
-  if (int64_t seconds = get_int(value, "timeoutSeconds", 1); seconds < 1 || seconds > 30) {
+  if (int64_t seconds = hook.timeout_seconds_or(1); seconds < 1 || seconds > 30) {
     out.invalid(sub(path, "timeoutSeconds"), seconds, "the timeout value must be between 1 and 30 seconds");
   }
-  if (const json::value* config = find(value, "clientConfig")) check_client_config(out, sub(path, "clientConfig"), *config);
-  check_match_conditions(out, sub(path, "matchConditions"), value);
+  if (hook.has_client_config()) check_client_config(out, sub(path, "clientConfig"), hook.client_config());
+  check_match_conditions(out, sub(path, "matchConditions"), hook.match_conditions());
   std::string versions = sub(path, "admissionReviewVersions");
-  if (get_array(value, "admissionReviewVersions").empty()) out.required(versions, "must specify one of v1, v1beta1");
-  else check_review_versions(out, versions, value, "admissionReviewVersions");
+  if (hook.admission_review_versions().empty()) out.required(versions, "must specify one of v1, v1beta1");
+  else check_review_versions(out, versions, hook.admission_review_versions());
 }
 
 void check_webhooks(const json::value& value, const std::string&, Findings& out) {
   std::set<std::string_view> names;
-  const json::array& hooks = get_array(value, "webhooks");
+  view::Range<view::ValidatingWebhook> hooks = view::ValidatingWebhookConfiguration(value).webhooks();  // names of both kinds
   for (size_t i = 0; i < hooks.size(); ++i) {
-    std::string_view name = get_string(hooks[i], "name");
+    std::string_view name = hooks[i].name();
     if (!name.empty() && !names.insert(name).second) out.duplicate(sub(item("webhooks", i), "name"), name);
   }
 }
@@ -143,7 +143,7 @@ bool is_cel_identifier(std::string_view text) {
 }
 
 void check_param_kind(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view version = get_string(value, "apiVersion"), kind = get_string(value, "kind");
+  std::string_view version = view::ParamKind(value).api_version(), kind = view::ParamKind(value).kind();
   std::string at = sub(path, "apiVersion");
   std::vector<std::string_view> parts = split(version, '/');
   if (version.empty()) {
@@ -162,58 +162,61 @@ void check_param_kind(const json::value& value, const std::string& path, Finding
 }
 
 void check_variable(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "name");
+  view::Variable variable(value);
+  std::string_view name = variable.name();
   if (is_blank(name)) out.required(sub(path, "name"), "name is not specified");
   else if (!is_cel_identifier(name)) out.invalid(sub(path, "name"), name, "name is not a valid CEL identifier");
-  if (is_blank(get_string(value, "expression"))) out.required(sub(path, "expression"), "expression is not specified");
+  if (is_blank(variable.expression())) out.required(sub(path, "expression"), "expression is not specified");
 }
 
 void check_validation(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view message = get_string(value, "message"), made = get_string(value, "messageExpression"),
-                   reason = get_string(value, "reason");
-  if (is_blank(get_string(value, "expression"))) out.required(sub(path, "expression"), "expression is not specified");
+  view::Validation validation(value);
+  std::string_view message = validation.message(), made = validation.message_expression(), reason = validation.reason();
+  if (is_blank(validation.expression())) out.required(sub(path, "expression"), "expression is not specified");
   if (!made.empty() && is_blank(made)) out.invalid(sub(path, "messageExpression"), made, "must be non-empty if specified");
   if (!message.empty() && is_blank(message)) out.invalid(sub(path, "message"), message, "message must be non-empty if specified");
   else if (trim(message).find_first_of("\r\n") != message.npos)
     out.invalid(sub(path, "message"), message, "message must not contain line breaks");
   bool known = reason == "Forbidden" || reason == "Invalid" || reason == "RequestEntityTooLarge";
-  if (has(value, "reason") && !known) {
+  if (validation.has_reason() && !known) {
     out.not_supported(sub(path, "reason"), reason, {"Forbidden", "Invalid", "RequestEntityTooLarge"});
   }
 }
 
-void check_constraints(Findings& out, const json::value& value) {
-  if (!has(value, "spec.matchConstraints")) out.required("spec.matchConstraints");
-  else if (get_array(value, "spec.matchConstraints.resourceRules").empty()) out.required("spec.matchConstraints.resourceRules");
-  if (const json::value* spec = find(value, "spec")) check_match_conditions(out, "spec.matchConditions", *spec);
+void check_constraints(Findings& out, view::MatchResources constraints, view::Range<view::MatchCondition> conditions) {
+  if (!constraints) out.required("spec.matchConstraints");
+  else if (constraints.resource_rules().empty()) out.required("spec.matchConstraints.resourceRules");
+  check_match_conditions(out, "spec.matchConditions", conditions);
 }
 
 void check_validating_policy(const json::value& value, const std::string&, Findings& out) {
-  check_constraints(out, value);
-  const json::array& annotations = get_array(value, "spec.auditAnnotations");
-  if (get_array(value, "spec.validations").empty() && annotations.empty()) {
+  view::ValidatingAdmissionPolicy policy(value);
+  view::ValidatingAdmissionPolicySpec spec = policy.spec();
+  check_constraints(out, spec.match_constraints(), spec.match_conditions());
+  view::Range<view::AuditAnnotation> annotations = spec.audit_annotations();
+  if (spec.validations().empty() && annotations.empty()) {
     for (const char* path : {"spec.validations", "spec.auditAnnotations"}) {
       out.required(path, "validations or auditAnnotations must contain at least one item");
     }
   }
   if (annotations.size() > kAuditAnnotationsMax) {
-    out.invalid_json("spec.auditAnnotations", *find(value, "spec.auditAnnotations"),
-                     "must not have more than 20 auditAnnotations");
+    out.invalid_json("spec.auditAnnotations", annotations.raw(), "must not have more than 20 auditAnnotations");
   }
   std::set<std::string_view> keys;
   for (size_t i = 0; i < annotations.size(); ++i) {
     std::string at = item("spec.auditAnnotations", i);
-    std::string_view key = get_string(annotations[i], "key"), expression = trim(get_string(annotations[i], "valueExpression"));
-    check_qualified(out, sub(at, "key"), std::string(get_string(value, "metadata.name")) + "/" + std::string(key));
+    std::string_view key = annotations[i].key(), expression = trim(annotations[i].value_expression());
+    check_qualified(out, sub(at, "key"), std::string(policy.metadata().name()) + "/" + std::string(key));
     if (expression.empty()) out.required(sub(at, "valueExpression"), "valueExpression is not specified");
     if (expression.size() > kAuditExpressionMax) out.required(sub(at, "valueExpression"), "must not exceed 5120 bytes in length");
     if (!keys.insert(key).second) out.duplicate(sub(at, "key"), key);
   }
 }
 
-void check_mutating_operations(Findings& out, const json::value& value, const std::string& field) {
-  for (const json::value& rule : get_array(value, field + ".resourceRules")) {
-    for (std::string_view operation : texts_at(rule, "operations")) {
+// `field`: where the resources stand.
+void check_mutating_operations(Findings& out, view::MatchResources resources, const std::string& field) {
+  for (view::NamedRuleWithOperations rule : resources.resource_rules()) {
+    for (std::string_view operation : rule.operations()) {
       if (operation == "DELETE")
         out.not_supported(field + ".resourceRules.operations", operation, {"*", "CONNECT", "CREATE", "UPDATE"});
     }
@@ -221,30 +224,32 @@ void check_mutating_operations(Findings& out, const json::value& value, const st
 }
 
 void check_mutating_policy(const json::value& value, const std::string&, Findings& out) {
-  check_constraints(out, value);
-  check_mutating_operations(out, value, "spec.matchConstraints");
-  if (get_array(value, "spec.mutations").empty()) out.required("spec.mutations", "mutations must contain at least one item");
-  if (get_string(value, "spec.reinvocationPolicy").empty()) out.required("spec.reinvocationPolicy");
+  view::MutatingAdmissionPolicySpec spec = view::MutatingAdmissionPolicy(value).spec();
+  check_constraints(out, spec.match_constraints(), spec.match_conditions());
+  check_mutating_operations(out, spec.match_constraints(), "spec.matchConstraints");
+  if (spec.mutations().empty()) out.required("spec.mutations", "mutations must contain at least one item");
+  if (spec.reinvocation_policy().empty()) out.required("spec.reinvocationPolicy");
 }
 
 void check_mutation(const json::value& value, const std::string& path, Findings& out) {
-  struct Form {
-    std::string_view type, field;
-  };
-  std::string_view type = get_string(value, "patchType");
-  for (const Form& form : {Form{"ApplyConfiguration", "applyConfiguration"}, Form{"JSONPatch", "jsonPatch"}}) {
-    std::string at = sub(path, form.field), field(form.field);
-    bool given = has(value, form.field), asked = type == form.type;
-    if (type != "ApplyConfiguration" && type != "JSONPatch") return;  // the tables report it
+  view::Mutation mutation(value);
+  std::string_view type = mutation.patch_type();
+  if (type != "ApplyConfiguration" && type != "JSONPatch") return;  // the tables report it
+  auto check_form = [&](const std::string& field, bool asked, bool given, std::string_view expression) {
+    std::string at = sub(path, field);
     if (asked && !given) out.required(at, "must be specified when patchType is " + std::string(type));
-    if (asked && given && is_blank(get_string(value, field + ".expression"))) out.required(sub(at, "expression"));
+    if (asked && given && is_blank(expression)) out.required(sub(at, "expression"));
     if (!asked && given) out.invalid(at, "{" + field + "}", "must not be specified when patchType is " + std::string(type));
-  }
+  };
+  check_form("applyConfiguration", type == "ApplyConfiguration", mutation.has_apply_configuration(),
+             mutation.apply_configuration().expression());
+  check_form("jsonPatch", type == "JSONPatch", mutation.has_json_patch(), mutation.json_patch().expression());
 }
 
 void check_param_ref(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "name"), action = get_string(value, "parameterNotFoundAction");
-  bool selects = has(value, "selector");
+  view::ParamRef ref(value);
+  std::string_view name = ref.name(), action = ref.parameter_not_found_action();
+  bool selects = ref.has_selector();
   if (!name.empty()) out.invalid_all(sub(path, "name"), name, path_segment_problems(name));
   if (!name.empty() && selects) {
     for (const char* field : {"name", "selector"}) out.forbidden(sub(path, field), "name and selector are mutually exclusive");
@@ -261,8 +266,9 @@ void check_policy_name(Findings& out, std::string_view name, bool by_tables) {
 }
 
 void check_validating_binding(const json::value& value, const std::string&, Findings& out) {
-  check_policy_name(out, get_string(value, "spec.policyName"), true);
-  std::vector<std::string_view> actions = texts_at(value, "spec.validationActions");
+  view::ValidatingAdmissionPolicyBindingSpec spec = view::ValidatingAdmissionPolicyBinding(value).spec();
+  check_policy_name(out, spec.policy_name(), true);
+  view::Range<std::string_view> actions = spec.validation_actions();
   std::set<std::string_view> seen;
   for (size_t i = 0; i < actions.size(); ++i) {
     std::string at = item("spec.validationActions", i);
@@ -272,7 +278,7 @@ void check_validating_binding(const json::value& value, const std::string&, Find
   }
   if (seen.count("Deny") && seen.count("Warn")) {
     out.invalid_json(
-        "spec.validationActions", *find(value, "spec.validationActions"),
+        "spec.validationActions", actions.raw(),
         "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
         "headers serves no purpose)");
   }
@@ -280,8 +286,9 @@ void check_validating_binding(const json::value& value, const std::string&, Find
 }
 
 void check_mutating_binding(const json::value& value, const std::string&, Findings& out) {
-  check_policy_name(out, get_string(value, "spec.policyName"), false);
-  check_mutating_operations(out, value, "spec.matchResources");
+  view::MutatingAdmissionPolicyBindingSpec spec = view::MutatingAdmissionPolicyBinding(value).spec();
+  check_policy_name(out, spec.policy_name(), false);
+  check_mutating_operations(out, spec.match_resources(), "spec.matchResources");
 }
 
 constexpr NamedValidationRule kWebhookChecks[] = {

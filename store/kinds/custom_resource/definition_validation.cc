@@ -180,10 +180,10 @@ void check_conversion(Findings& out, const json::value& value) {
   else if (strategy != "None" && strategy != "Webhook") unsupported(out, path + ".strategy", strategy, {"None", "Webhook"});
   if (strategy == "Webhook") {
     const json::value* how = find(*conversion, "webhook.clientConfig");
-    if (how && how->is_object()) check_client_config(out, config, *how);
+    if (how && how->is_object()) check_client_config(out, config, view::WebhookClientConfig(*how));
     else out.required(config, "required when strategy is set to Webhook");
     if (get_array(*conversion, "webhook.conversionReviewVersions").empty()) out.required(versions);
-    else check_review_versions(out, versions, *find(*conversion, "webhook"), "conversionReviewVersions");
+    else check_review_versions(out, versions, view::CustomResourceConversion(*conversion).webhook().conversion_review_versions());
     return;
   }
   constexpr std::string_view kOnly = "should not be set when strategy is not set to Webhook";

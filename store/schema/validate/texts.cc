@@ -65,6 +65,8 @@ bool has_wildcard(const std::vector<std::string_view>& texts) {
   return std::find(texts.begin(), texts.end(), "*") != texts.end();
 }
 
+bool has_wildcard(view::Range<std::string_view> texts) { return std::find(texts.begin(), texts.end(), "*") != texts.end(); }
+
 bool has(const json::value& value, std::string_view dotted) {
   const json::value* found = find(value, dotted);
   return found && !found->is_null();
@@ -91,25 +93,24 @@ void check_driver_name(Findings& out, const std::string& path, std::string_view 
   out.invalid_all(path, name, dns_subdomain_problems(to_lower(name)));
 }
 
-void check_client_config(Findings& out, const std::string& path, const json::value& config) {
-  bool by_url = has(config, "url"), by_service = has(config, "service");
+void check_client_config(Findings& out, const std::string& path, view::WebhookClientConfig config) {
+  bool by_url = config.has_url(), by_service = config.has_service();
   if (by_url == by_service) return out.required(path, "exactly one of url or service is required");
-  if (by_url) return check_url(out, sub(path, "url"), get_string(config, "url"));
+  if (by_url) return check_url(out, sub(path, "url"), config.url());
   std::string at = sub(path, "service");  // the tables check required names
-  int64_t port = get_int(config, "service.port");
+  int64_t port = config.service().port();
   if (port < 1 || port > 65535) out.invalid(sub(at, "port"), port, "port is not valid: must be between 1 and 65535, inclusive");
-  check_webhook_path(out, sub(at, "path"), get_string(config, "service.path"));
+  check_webhook_path(out, sub(at, "path"), config.service().path());
 }
 
-void check_review_versions(Findings& out, const std::string& path, const json::value& hook, std::string_view field) {
-  std::vector<std::string_view> versions = texts_at(hook, field);
+void check_review_versions(Findings& out, const std::string& path, view::Range<std::string_view> versions) {
   std::set<std::string_view> seen;
   for (size_t i = 0; i < versions.size(); ++i) {
     if (!seen.insert(versions[i]).second) out.invalid(item(path, i), versions[i], "duplicate version");
     else out.invalid_all(item(path, i), versions[i], dns_1035_problems(versions[i]));
   }
   bool understood = seen.count("v1") || seen.count("v1beta1");
-  if (!versions.empty() && !understood) out.invalid_json(path, *find(hook, field), "must include at least one of v1, v1beta1");
+  if (!versions.empty() && !understood) out.invalid_json(path, versions.raw(), "must include at least one of v1, v1beta1");
 }
 
 }  // namespace coracle::schema

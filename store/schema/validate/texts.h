@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that the rules of several groups share: lists of strings, wildcards, class and driver names, webhooks' client
-// configurations. Rules read objects by path, because types in different groups have equal names. Pure.
+// configurations. Pure.
 #pragma once
 
 #include <string>
@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "store/schema/validate/findings.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 
 std::vector<std::string_view> texts_at(const json::value& value, std::string_view dotted);
 size_t bytes_of(const json::object& texts);                     // keys and values
 bool has_wildcard(const std::vector<std::string_view>& texts);  // "*" is one of them
-bool has(const json::value& value, std::string_view dotted);    // present and not null
+bool has_wildcard(view::Range<std::string_view> texts);
+bool has(const json::value& value, std::string_view dotted);  // present and not null
 // True if empty or only white space.
 bool is_blank(std::string_view text);
 
@@ -28,7 +30,7 @@ void check_qualified(Findings& out, const std::string& path, std::string_view na
 void check_driver_name(Findings& out, const std::string& path, std::string_view name);  // of CSI and of devices
 
 // The client configuration of a webhook. Source: apiserver pkg/util/webhook/validation.go.
-void check_client_config(Findings& out, const std::string& path, const json::value& config);
-void check_review_versions(Findings& out, const std::string& path, const json::value& hook, std::string_view field);
+void check_client_config(Findings& out, const std::string& path, view::WebhookClientConfig config);
+void check_review_versions(Findings& out, const std::string& path, view::Range<std::string_view> versions);
 
 }  // namespace coracle::schema
