@@ -83,7 +83,7 @@ until_true 30 ready; sleep 10; pid=\$(systemctl show -p MainPID --value coracled
 kill -STOP \$pid; until_true 40 eval '[ \$(systemctl show -p MainPID --value coracled) -gt 0 ] && [ \$(systemctl show -p MainPID --value coracled) != '\$pid' ]' && until_true 60 ready && $undisturbed
 s=\$?; rm -r /run/systemd/system/coracled.service.d; systemctl daemon-reload; exit \$s"
 
-check "a configuration that is wrong is told at the console and in the journal, no container is disturbed" 120 "cp /etc/coracle/config.yaml /root/config.kept; echo 'nonsense: 1' >>/etc/coracle/config.yaml; ! systemctl restart coracled && until_true 10 eval 'agetty --show-issue | grep nonsense' && agetty --show-issue | grep 'does not start until' && journalctl -b -p err -u coracled --no-pager | grep 'unknown field' && $undisturbed
+check "a configuration that is wrong is told at the console and in the journal, no container is disturbed" 120 "cp /etc/coracle/config.yaml /root/config.kept; echo 'nonsense: 1' >>/etc/coracle/config.yaml; ! systemctl restart coracled && until_true 10 eval 'agetty --show-issue </dev/ttyS0 | grep nonsense' && agetty --show-issue </dev/ttyS0 | grep 'does not start until' && journalctl -b -p err -u coracled --no-pager | grep 'unknown field' && $undisturbed
 s=\$?; cp /root/config.kept /etc/coracle/config.yaml; systemctl start coracled && until_true 60 ready && ! [ -e /run/coracle/start.issue ] && $undisturbed && exit \$s"
 
 # ---- good order ----
