@@ -245,7 +245,10 @@ Result<const schema::KindInfo*> kind_named(std::string_view word) {
     known.emplace_back(kind.singular);
   }
   std::string close = suggestion(word, known);
-  return Error(Code::bad_request, "the server doesn't have a resource type " + coracle::quoted(word) +
+  const size_t dot = std::min(word.find('.'), word.size());
+  std::string_view group = word.substr(std::min(dot + 1, word.size()));
+  return Error(Code::bad_request, "the server doesn't have a resource type " + coracle::quoted(word.substr(0, dot)) +
+                                      (group.empty() ? "" : " in group " + coracle::quoted(group)) +
                                       (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
 }
 
