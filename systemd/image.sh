@@ -77,8 +77,9 @@ mirror=${CORACLE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-image.XXXXXX")
 root=$T/root
 clean_up() {
-  [ ! -d "$root" ] || awk -v below="$root/" 'index($5, below) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r -n 1 umount -l
+  [ ! -d "$root" ] || awk -v below="$root/" 'index($5, below) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r -n 1 umount -l || true
   rm -rf --one-file-system "$T"
+  rm -f "$output.new"
 }
 trap clean_up EXIT
 trap 'exit 143' TERM
@@ -284,7 +285,8 @@ APT
     echo "deb http://deb.debian.org/debian $suite-updates $components"
     echo "deb http://security.debian.org/debian-security $suite-security $components"
   } | put /etc/apt/sources.list
-  [ -z "$files" ] || cp -a --no-preserve=ownership "$files/." "$root/"
+  # Directories that are there stay as they are: / is not for root alone because DIR is.
+  [ -z "$files" ] || tar -C "$files" --owner=0 --group=0 -c . | tar -C "$root" -x --no-overwrite-dir --keep-directory-symlink
 }
 
 configure_boot() {
@@ -367,7 +369,7 @@ configure_boot
 say "the image"
 assemble
 mkdir -p "$(dirname "$output")"
-"${pack[@]}" "$T/card.img" >"$output.new" || { rm -f "$output.new"; die "$output could not be written"; }
+"${pack[@]}" "$T/card.img" >"$output.new" || die "$output could not be written"
 mv "$output.new" "$output"
 say "$output: $(($(stat -c %s "$output") / mib)) MiB. Write it to a card: $(case $output in
   *.xz) echo xz -dc ;; *.zst) echo zstd -dc ;; *.gz) echo gzip -dc ;; *) echo cat ;; esac) ${output##*/} | sudo dd of=/dev/CARD bs=4M conv=fsync"

@@ -22,6 +22,7 @@ files_for_tests() {
     >"$T/files/etc/systemd/system/test-agent.service"
   ln -s /etc/systemd/system/test-agent.service "$T/files/etc/systemd/system/multi-user.target.wants/test-agent.service"
   cp "$vm/guest/lib.sh" "$T/files/root/"
+  chmod 700 "$T/files"  # which is not to be the mode of /
 }
 
 # An archive as "docker save" writes it, of the card's own busybox: for its processor.
@@ -87,6 +88,7 @@ Y
   "$vm/vm.py" boot "$T" "$T/card.img" "$machine" || { not_ok "$name: qemu starts"; return 1; }
   check "$name: it starts, and the node is ready by the name on the card" 900 'until_true 250 ready && is "$(hostname)" shop-7 && coraclectl get nodes | grep -w shop-7' || { diagnose; "$vm/vm.py" cut "$T"; return 1; }
   check "$name: the image and the manifest on it run" 400 'until_true 120 eval "is \"\$(coraclectl get deployment app -o jsonpath={.status.readyReplicas})\" 2"' || diagnose
+  check "$name: what others may enter they still may" 30 'is "$(stat -c "%a %U" / /etc /usr | sort -u)" "755 root"'
   check "$name: the settings on it hold" 30 'grep -x "podPidsLimit: 77" /etc/coracle/config.yaml'
   check "$name: the wrong manifest has its reason beside it and at the console" 90 'until_true 20 grep -q image /boot/firmware/coracle/manifests/wrong.yaml.error.txt && cat /etc/issue.d/coracle-card.issue | grep coracle/manifests/wrong.yaml' || diagnose
   check "$name: memory is limited, swap is in memory, the journal too" 30 'grep -w memory /sys/fs/cgroup/cgroup.controllers && grep zram /proc/swaps && ! [ -e /var/log/journal ]' || diagnose
