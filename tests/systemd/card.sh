@@ -152,11 +152,21 @@ run boot-files
 is "a new one has the first entry, the one before the second" "6.1.0-10 6.1.0-9" "$(sed -n 's/^version //p' "$B/loader/entries/coracle.conf" "$B/loader/entries/coracle-before.conf" | tr '\n' ' ' | sed 's/ $//')"
 kernel 6.1.0-11
 echo half >"$B/vmlinuz-6.1.0-11.new"  # the power went off
+echo owner >"$B/mine.new"
 run boot-files
 is "of three, two stay; what a power cut left goes" "initrd.img-6.1.0-10 initrd.img-6.1.0-11 vmlinuz-6.1.0-10 vmlinuz-6.1.0-11 " "$(on_card)"
+check "… and not what the owner has there" grep -qx owner "$B/mine.new"
 echo "initrd anew" >"$R/boot/initrd.img-6.1.0-11"
 run boot-files
 is "an initrd that was made anew is copied" "initrd anew" "$(cat "$B/initrd.img-6.1.0-11")"
+play findmnt 'echo ro,umask=0022'
+play mount 'case $* in *remount,ro*) exit 32 ;; esac'
+calls >/dev/null
+run boot-files
+is "a partition that cannot be made read-only again is no reason for a kernel not to install" \
+  "0 mount -o remount,rw $B;mount -o remount,ro $B;" "$? $(grep ^mount "$T/calls" | tr '\n' ';')"
+play findmnt 'exit 1'
+play mount
 rm -r "$B/loader"
 run boot-files
 is "a partition that is not mounted is no reason for a kernel not to install" 0 $?
