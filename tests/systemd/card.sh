@@ -27,13 +27,14 @@ play coraclectl "case \$1 in apply) ! grep -q wrong \"\$3\" || { echo 'created: 
 play mount
 play hostname
 play agetty
-play ssh-keygen "for last; do :; done; case \$1 in -l) grep -q ^ssh- \"\$last\" || { echo 'not a public key' >&2; exit 1; } ;; -q) echo key >\"\$last\" ;; esac"
+play ssh-keygen "for last; do :; done; case \$1 in -l) grep -q ^ssh- \"\$last\" || { echo 'not a public key' >&2; exit 1; } ;; -q) [ ! -e \"\$last\" ] || exit 1; echo key >\"\$last\"; echo public >\"\$last.pub\" ;; esac"
 mkdir -p "$R/boot/firmware" "$R/run" "$R/var/lib" "$R/etc/ssh" "$R/etc/NetworkManager"
 
 run take-in settings
 is "a card without the directory is no mistake" "0 " "$? $(calls)"
 
 mkdir -p "$card"/{manifests,images,network}
+: >"$R/etc/ssh/ssh_host_ed25519_key.new"  # the power went off
 printf '\xef\xbb\xbfpodPidsLimit: 64\r\nlogLevel: notice\r\n' >"$card/config.yaml"
 printf 'shop-7\r\n' >"$card/hostname"
 echo 'configs: {}' >"$card/registries.yaml"
@@ -47,6 +48,7 @@ is "… without what Windows' editors add" "podPidsLimit: 64|logLevel: notice|" 
 is "… the registries, for root only" "configs: {} 600" "$(cat "$R/etc/coracle/registries.yaml") $(stat -c %a "$R/etc/coracle/registries.yaml")"
 is "… the name" "shop-7 127.0.1.1 shop-7" "$(cat "$R/etc/hostname") $(grep shop "$R/etc/hosts")"
 is "… keys, where sshd looks, and one of the machine's own" "ssh-ed25519 AAAA owner key" "$(cat "$R/etc/ssh/authorized_keys/root" "$R/etc/ssh/ssh_host_ed25519_key" | tr '\n' ' ' | sed 's/ $//')"
+is "… of which nothing half is left" "ssh_host_ed25519_key ssh_host_ed25519_key.pub" "$(cd "$R/etc/ssh" && ls -d ssh_host_* | tr '\n' ' ' | sed 's/ $//')"
 is "… the network, where secrets are private" "644 600" "$(stat -c %a "$R/etc/systemd/network/10-shop.network" "$R/etc/NetworkManager/system-connections/shop.nmconnection" | tr '\n' ' ' | sed 's/ $//')"
 is "nothing is written to the partition" "" "$(grep ^mount "$T/calls"; find "$card" -name '*.error.txt'; cat "$R/run/coracle-card.issue" 2>/dev/null)"
 calls >/dev/null
@@ -75,6 +77,10 @@ check "… a name whose end Windows hides is told" grep -q 'ends in .txt' "$card
 is "… all are shown at the consoles" 8 "$(wc -l <"$R/run/coracle-card.issue" | awk '{print $1 - 1}')"
 check "… by name and reason" grep -qx 'coracle/hostname: "Shop7" is no host name: small letters, digits and - within' "$R/run/coracle-card.issue"
 is "the partition can be written to for that time only" "mount -o remount,rw $R/boot/firmware mount -o remount,ro $R/boot/firmware" "$(grep ^mount "$T/calls" | tr '\n' ' ' | sed 's/ $//')"
+echo '-----BEGIN OPENSSH PRIVATE KEY-----' >"$card/authorized_keys"
+run take-in settings
+check "a private key is told to be one" grep -q '^it holds a private key' "$card/authorized_keys.error.txt"
+is "… and is not copied" "ssh-ed25519 AAAA owner" "$(cat "$R/etc/ssh/authorized_keys/root")"
 calls >/dev/null
 run take-in settings
 is "a reason that is there already is not written again" "" "$(grep ^mount "$T/calls")"
