@@ -131,11 +131,11 @@ void add_health(Commands& commands) {
   auto flags = std::make_shared<HealthFlags>();
   Command health = commands.add("health", "Whether this machine's Kubernetes works: exit code 0, or 1 with the reasons");
   health.add_flag("--wait", flags->wait, "until it does, for as long as --timeout says");
-  health.add_option("--timeout", flags->timeout, "how long --wait waits");
+  health.add_option("--timeout", flags->timeout, "how long --wait waits").as_duration();
   health.add_flag("--pods", flags->pods, "all pods too: those that should run are ready");
   health.add_option("-o,--output", flags->output, "json").one_of({"json"});
   commands.on(health, [&commands, flags]() -> Result<int> {
-    auto timeout = TRY(parse_timeout(flags->timeout));
+    auto timeout = TRY(parse_timeout(flags->timeout).wrap("--timeout"));
     if (commands.flags().request_timeout == "0") commands.flags().request_timeout = kHealthTimeout;
     const auto until = std::chrono::steady_clock::now() + timeout;
     for (;;) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/text.h"
+#include "tests/ctl/fake_api.h"
 
 namespace coracle::ctl {
 namespace {
@@ -67,6 +68,18 @@ TEST(Health, is_what_pods_say) {
     const std::string pod =
         R"({"metadata":{)" + text.substr(0, status) + R"("name":"web","namespace":"shop"},)" + text.substr(status) + "}";
     EXPECT_EQ(problems(kGoodNode, pod), row.want) << pod;
+  }
+}
+
+TEST(Health, is_not_asked_for_by_a_line_that_is_wrong) {
+  FakeApi api;
+  for (auto [timeout, why] :
+       {std::pair{"soon", "invalid argument \"soon\" for \"--timeout\" flag: time: invalid duration \"soon\""},
+        std::pair{"-1s", "--timeout: not a duration: \"-1s\""}}) {
+    FakeApi::Outcome outcome = api.run({"health", std::string("--timeout=") + timeout});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
   }
 }
 
