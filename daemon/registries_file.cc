@@ -106,11 +106,7 @@ class RegistriesReader {
     if (!list) return wrong(path, "must be a list of URLs");
     for (const json::value& item : *list) {
       std::string url = TRY(text(path, item));
-      const size_t scheme = url.find("://");
-      const std::string_view host = std::string_view(url).substr(scheme == url.npos ? 0 : scheme + 3);
-      const bool is_known = scheme == url.npos || url.starts_with("https://") || url.starts_with("http://");
-      if (!is_known || host.empty() || host.starts_with('/') || url.find_first_of(" \t?#") != url.npos)
-        return wrong(path, quoted(url) + " is no URL like https://host:port");
+      if (!is_registry_url(url)) return wrong(path, quoted(url) + " is no URL like https://host:port");
       into.push_back(std::move(url));
     }
     return {};
@@ -179,6 +175,13 @@ class RegistriesReader {
 };
 
 }  // namespace
+
+bool is_registry_url(std::string_view url) {
+  const size_t scheme = url.find("://");
+  const std::string_view host = url.substr(scheme == url.npos ? 0 : scheme + 3);
+  const bool is_known = scheme == url.npos || url.starts_with("https://") || url.starts_with("http://");
+  return is_known && !host.empty() && !host.starts_with('/') && url.find_first_of(" \t?#") == url.npos;
+}
 
 Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings) {
   std::vector<json::value> documents = TRY(parse_yaml(yaml));

@@ -31,4 +31,7 @@ Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runt
 // The same for the file, if there is one. Blocks on the disk. Errors: those, after the path.
 Result<void> add_registries_file(const std::string& path, runtime::RegistrySettings& settings);
 
+// True for "https://host", "http://host:port/path" and "host".
+bool is_registry_url(std::string_view url);
+
 }  // namespace coracle

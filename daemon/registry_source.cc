@@ -2,11 +2,19 @@
 // See registry_source.h.
 #include "daemon/registry_source.h"
 
+#include "daemon/hosts_directory.h"
 #include "daemon/registries_file.h"
 #include "runtime/base/log.h"
 
 namespace coracle {
 namespace {
+
+runtime::RegistrySettings of_config(const Config& config) {
+  runtime::RegistrySettings settings;
+  settings.insecure = config.insecure_registries;
+  settings.mirrors = config.mirrors;
+  return settings;
+}
 
 Result<runtime::RegistrySettings> read_now(const std::string& path) {
   Config config = TRY(read_config(path));
@@ -16,18 +24,17 @@ Result<runtime::RegistrySettings> read_now(const std::string& path) {
 }  // namespace
 
 Result<runtime::RegistrySettings> read_registry_settings(const Config& config) {
-  runtime::RegistrySettings settings{config.insecure_registries, config.mirrors, {}, {}};
+  runtime::RegistrySettings settings = of_config(config);
   TRY(add_registries_file(config.config_dir + "/registries.yaml", settings));
+  TRY(add_hosts_directory(config.config_dir + "/certs.d", settings));
   return settings;
 }
 
 RegistrySource::RegistrySource(const Config& config)
     : path_(config.path), last_(std::make_shared<Guarded<runtime::RegistrySettings>>()) {
   auto settings = read_registry_settings(config);
-  if (!settings) log_warning("main", "registries.yaml is not used", {{"why", settings.error().text()}});
-  last_->with([&](auto& last) {
-    last = settings ? *std::move(settings) : runtime::RegistrySettings{config.insecure_registries, config.mirrors, {}, {}};
-  });
+  if (!settings) log_warning("main", "registries.yaml and certs.d are not used", {{"why", settings.error().text()}});
+  last_->with([&](auto& last) { last = settings ? *std::move(settings) : of_config(config); });
 }
 
 runtime::RegistrySettings RegistrySource::operator()() const {

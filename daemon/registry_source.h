@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings about image registries: those of config.yaml and of registries.yaml (registries_file.h). They are read again
-// before each pull, so that changes need no restart.
+// The settings about image registries: those of config.yaml, of registries.yaml (registries_file.h) and of certs.d
+// (hosts_directory.h). They are read again before each pull, so that changes need no restart.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace coracle {
 
-// The settings of both files. Blocks on the disk. Errors: of registries.yaml.
+// The settings of all these files. Blocks on the disk. Errors: of registries.yaml and certs.d.
 Result<runtime::RegistrySettings> read_registry_settings(const Config& config);
 
 class RegistrySource {  // copyable; thread-safe
  public:
-  // `config`: as read at the start, with its path. A registries.yaml that is invalid is not used, with a warning in the log.
+  // `config`: as read at the start, with its path. If the other files are invalid, they are not used, with a warning in the log.
   explicit RegistrySource(const Config& config);
   // The current settings of the files. If one cannot be read or is invalid, the last valid ones, with a warning in the log.
   runtime::RegistrySettings operator()() const;

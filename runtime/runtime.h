@@ -311,12 +311,23 @@ struct RegistryRewrite {
   std::string pattern, replacement;
 };
 
+// A server that has a registry's images. Source: containerd, docs/hosts.md.
+struct RegistryServer {
+  std::string url;     // where the API is: "https://host/v2". "": the registry itself
+  bool verify = true;  // its certificate
+  RegistryTls tls = {};
+  bool resolves = true;                   // false: it is asked only for what is named by a digest, not for tags
+  std::vector<std::string> headers = {};  // "Name: value": sent to it alone
+};
+
 struct RegistrySettings {
   std::vector<std::string> insecure;                        // host[:port] to use with http, or without verifying the certificate
   std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs to try first
   std::map<std::string, RegistryHost> hosts;                // host[:port] of a registry or mirror, or "*" for those without
   std::map<std::string, std::vector<RegistryRewrite>>
       rewrites;  // registry or "*" → for its mirrors; the first that changes a name
+  // registry or "*" → the servers to ask, in this order, and no others: neither mirrors nor, unless listed, the registry itself.
+  std::map<std::string, std::vector<RegistryServer>> servers;
 };
 
 struct Config {

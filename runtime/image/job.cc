@@ -45,6 +45,20 @@ runtime::RegistryHost host_of(const json::value& from) {
   return {get_bool(from, "verify", true), {text("authorities"), text("certificate"), text("privateKey")}, {}};
 }
 
+json::object server_json(const runtime::RegistryServer& from) {
+  json::object out = host_json({from.verify, from.tls, {}});
+  out["url"] = from.url;
+  out["resolves"] = from.resolves;
+  out["headers"] = array_of(from.headers);
+  return out;
+}
+
+runtime::RegistryServer server_of(const json::value& from) {
+  runtime::RegistryHost host = host_of(from);
+  return {std::string(get_string(from, "url")), host.verify, std::move(host.tls), get_bool(from, "resolves", true),
+          get_strings(from, "headers")};
+}
+
 Result<std::vector<Digest>> digests_of(const json::value& from, std::string_view key) {
   std::vector<Digest> out;
   for (const std::string& text : get_strings(from, key)) {
@@ -83,6 +97,10 @@ json::object Job::to_json() const {
   json::object& how = out["hosts"].emplace_object();
   for (const auto& [host, settings] : hosts) how[host] = host_json(settings);
   out["mirrorRepository"] = mirror_repository;
+  if (servers) {
+    json::array& whom = out["servers"].emplace_array();
+    for (const runtime::RegistryServer& each : *servers) whom.push_back(server_json(each));
+  }
   return out;
 }
 
@@ -113,6 +131,10 @@ Result<Job> Job::from_json(const json::value& from) {
   const json::object& how = get_object(from, "hosts");
   for (const auto& [host, settings] : how) job.hosts[std::string(host)] = host_of(settings);
   job.mirror_repository = text("mirrorRepository");
+  if (find(from, "servers")) {
+    job.servers.emplace();
+    for (const json::value& each : get_array(from, "servers")) job.servers->push_back(server_of(each));
+  }
   return job;
 }
 

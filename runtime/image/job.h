@@ -53,9 +53,10 @@ struct Job {
   std::vector<runtime::Credentials> credentials;
   std::vector<std::string> insecure_registries;
   std::map<std::string, std::vector<std::string>> mirrors;
-  std::map<std::string, runtime::RegistryHost> hosts;  // without their credentials, which are among `credentials`
-  std::string mirror_repository;                       // the repository's name on mirrors
-  size_t machine_credentials = 0;                      // the last ones of `credentials`; not part of the message
+  std::map<std::string, runtime::RegistryHost> hosts;           // without their credentials, which are among `credentials`
+  std::string mirror_repository;                                // the repository's name on mirrors
+  std::optional<std::vector<runtime::RegistryServer>> servers;  // instead of mirrors and of the registry itself
+  size_t machine_credentials = 0;                               // the last ones of `credentials`; not part of the message
   std::chrono::milliseconds retry_delay{500};
 
   json::object to_json() const;

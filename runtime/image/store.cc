@@ -498,6 +498,10 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
   runtime::RegistrySettings registries;
   if (options_.registries) registries = options_.registries();
   job.insecure_registries = std::move(registries.insecure);
+  auto servers = registries.servers.find(reference.registry);
+  if (servers == registries.servers.end() && !registries.mirrors.contains(reference.registry))
+    servers = registries.servers.find("*");
+  if (servers != registries.servers.end()) job.servers = servers->second;
   job.mirrors = std::move(registries.mirrors);
   for (auto& [host, settings] : registries.hosts) {
     if (settings.credentials.registry.empty()) continue;
@@ -505,7 +509,8 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
     ++job.machine_credentials;
   }
   job.hosts = std::move(registries.hosts);
-  job.mirror_repository = rewrite_repository(reference.repository, rewrites_of(registries.rewrites, reference.registry));
+  if (!job.servers)
+    job.mirror_repository = rewrite_repository(reference.repository, rewrites_of(registries.rewrites, reference.registry));
   job.retry_delay = options_.retry_delay;
   std::vector<runtime::Image> images = TRY(run(std::move(job), nullptr, progress, stop));
   if (images.size() != 1) return Error(Code::internal, "pull " + reference.text() + ": coracle-image brought no image");

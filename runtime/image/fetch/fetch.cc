@@ -55,8 +55,10 @@ Result<Found> find_manifest(Registry& registry, Http& http, const Reference& ref
 }
 
 Result<void> pull(const Job& job, const Reference& reference, Content& content, Unpacker& unpacker, const JobEvents& events) {
-  Registry registry(reference, plan_endpoints(reference.registry, job.insecure_registries, job.mirrors, job.hosts),
-                    job.credentials, job.insecure_registries, job.retry_delay, job.hosts, job.mirror_repository);
+  auto endpoints = job.servers ? plan_servers(reference.registry, job.insecure_registries, *job.servers, job.hosts)
+                               : plan_endpoints(reference.registry, job.insecure_registries, job.mirrors, job.hosts);
+  Registry registry(reference, std::move(endpoints), job.credentials, job.insecure_registries, job.retry_delay, job.hosts,
+                    job.mirror_repository);
   Http http({});
   Found found = TRY(find_manifest(registry, http, reference, job.platform));
   const Manifest& manifest = found.manifest;

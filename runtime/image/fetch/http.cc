@@ -93,9 +93,7 @@ class CurlExchange : public Http::Exchange {
     curl_slist_free_all(sent_);
   }
 
-  // `tls`: null: none.
-  Result<void> begin(const Request& request, const std::string& authorization, const runtime::RegistryTls* tls,
-                     bool may_be_local);
+  Result<void> begin(const Request& request, bool is_first_host, bool may_be_local);
   int status() const override { return status_; }
   std::vector<std::string> headers(std::string_view name) const override {
     std::vector<std::string> values;
@@ -157,15 +155,17 @@ void CurlExchange::read_header(std::string_view line) {
   headers_.emplace(to_lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
 }
 
-Result<void> CurlExchange::begin(const Request& request, const std::string& authorization, const runtime::RegistryTls* tls,
-                                 bool may_be_local) {
+Result<void> CurlExchange::begin(const Request& request, bool is_first_host, bool may_be_local) {
   may_be_local_ = may_be_local;
   is_local_ = is_local_host(host_of_origin(origin_of(url_)));
   auto refused = [&] { return Error(Code::forbidden, url_ + ": leads to this machine itself or to its link"); };
   if (is_local_ && !may_be_local_) return refused();
   auto add = [&](const std::string& header) { sent_ = curl_slist_append(sent_, header.c_str()); };
   for (const std::string& header : request.headers) add(header);
-  if (!authorization.empty()) add("Authorization: " + authorization);
+  if (is_first_host) {
+    for (const std::string& header : request.private_headers) add(header);
+    if (!request.authorization.empty()) add("Authorization: " + request.authorization);
+  }
   curl_easy_setopt(easy_, CURLOPT_URL, url_.c_str());
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, sent_);
   curl_easy_setopt(easy_, CURLOPT_USERAGENT, "coracle");
@@ -188,7 +188,7 @@ Result<void> CurlExchange::begin(const Request& request, const std::string& auth
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
   }
-  if (tls) {
+  if (const runtime::RegistryTls* tls = is_first_host ? request.tls : nullptr) {
     set_text(easy_, CURLOPT_CAINFO_BLOB, tls->authorities);  // the machine's stay valid: libcurl finds them in a directory
     set_text(easy_, CURLOPT_SSLCERT_BLOB, tls->certificate);
     set_text(easy_, CURLOPT_SSLKEY_BLOB, tls->private_key);
@@ -277,7 +277,7 @@ Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
   bool may_be_local = request.may_be_local;
   for (int hops = 0; hops <= kRedirectsMax; ++hops) {
     auto exchange = std::make_unique<CurlExchange>(impl_->multi.get(), stop_, url);
-    TRY(exchange->begin(request, left_home ? "" : request.authorization, left_home ? nullptr : request.tls, may_be_local));
+    TRY(exchange->begin(request, !left_home, may_be_local));
     if (hops == 0) may_be_local = exchange->is_local();
     std::string location = exchange->header("location");
     if (!is_redirect(exchange->status()) || location.empty() || !request.form.empty())

@@ -23,6 +23,7 @@ constexpr size_t kHeadersMax = 64 << 10;  // bytes that are kept of a response's
 struct Request {
   std::string url;
   std::vector<std::string> headers;           // "Accept: …"
+  std::vector<std::string> private_headers;   // only sent to the first host
   std::string authorization;                  // "Bearer …"; only sent to the first host
   std::string form;                           // if not empty: POST this form
   int64_t from = 0;                           // the first byte to request

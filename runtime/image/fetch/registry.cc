@@ -130,13 +130,39 @@ std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vec
   return out;
 }
 
+std::vector<Endpoint> plan_servers(const std::string& registry, const std::vector<std::string>& insecure,
+                                   const std::vector<runtime::RegistryServer>& servers, const RegistryHosts& hosts) {
+  std::vector<Endpoint> out;
+  for (const runtime::RegistryServer& server : servers) {
+    const std::string host = server.url.empty() ? registry : host_of(server.url);
+    const bool is_own = host == registry || (registry == "docker.io" && host == kDockerHub);
+    const runtime::RegistryTls& tls = server.tls;
+    const bool has_tls = !tls.authorities.empty() || !tls.certificate.empty();
+    RegistryHosts with = hosts;
+    if (has_tls || !server.verify) with[host] = {server.verify, tls, {}};
+    // As a mirror, or as the registry itself, of which there may be two.
+    std::vector<Endpoint> planned = plan_endpoints(server.url.empty() ? registry : host, insecure, {}, with);
+    if (!server.url.empty()) {
+      planned = {{server.url, is_own ? registry : host, is_own ? "" : registry, planned.front().verify, false}};
+    }
+    for (Endpoint& endpoint : planned) {
+      endpoint.resolves = server.resolves;
+      if (has_tls) endpoint.tls = tls;
+      endpoint.headers = server.headers;
+      out.push_back(std::move(endpoint));
+    }
+  }
+  return out;
+}
+
 template <typename T>
-Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f) {
+Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f, bool for_tag) {
   for (Backoff backoff(retry_delay_);;) {
     std::optional<Error> last;
     bool half_answered = false;  // the other endpoint of the pair has responded: skip this one
     for (size_t i = 0; i < endpoints_.size(); ++i) {
       const Endpoint& endpoint = endpoints_[i];
+      if (for_tag && !endpoint.resolves) continue;
       bool has_twin = i + 1 < endpoints_.size() && endpoints_[i + 1].twin;
       if (endpoint.twin ? half_answered : has_twin && twin_answers_) continue;
       auto got = f(endpoint);
@@ -145,18 +171,21 @@ Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Re
       last = got.take_error();
       half_answered = has_twin && !may_pass(*last);
     }
+    if (!last)
+      return Error(Code::invalid,
+                   "hosts.toml names no server of " + reference_.registry + (for_tag ? " for tags" : " to pull from"));
     TRY(backoff.before_retry(stop, std::move(*last)));
   }
 }
 
 Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
-                                          const runtime::Credentials* who, const std::string& repository) {
+                                          const runtime::Credentials* who, const Endpoint& endpoint) {
   auto param = [&](const char* name) {
     auto found = challenge.params.find(name);
     return found == challenge.params.end() ? std::string() : found->second;
   };
   std::string realm = param("realm"), scope = param("scope");
-  if (scope.empty()) scope = "repository:" + repository + ":pull";
+  if (scope.empty()) scope = "repository:" + repository_at(endpoint) + ":pull";
   TRY(check_realm(realm, by, who != nullptr));
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
@@ -164,7 +193,9 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
   bool same_host = host_of_origin(origin_of(realm)) == host_of_origin(by.origin);
   const runtime::RegistryHost* settings = settings_of_host(hosts_, host_of(realm));
   request.verify = same_host ? by.verified : !is_insecure(host_of(realm), insecure_) && (!settings || settings->verify);
-  request.tls = tls_of(host_of(realm));
+  const bool is_endpoint = host_of(realm) == endpoint.host;
+  request.tls = is_endpoint ? tls_of(endpoint) : tls_of(host_of(realm));
+  if (is_endpoint) request.private_headers = endpoint.headers;
   request.may_be_local = by.is_local;
   if (who && !who->identity_token.empty()) {
     request.url = realm;
@@ -187,9 +218,9 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
 }
 
 Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
-                                        const runtime::Credentials* who, const std::string& repository) {
+                                        const runtime::Credentials* who, const Endpoint& endpoint) {
   for (const Challenge& challenge : challenges)
-    if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who, repository);
+    if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who, endpoint);
   for (const Challenge& challenge : challenges)
     if (challenge.scheme == "basic" && who) return basic(*who);
   return Error(Code::unauthorized, by.origin + " asks for a user name and a password");
@@ -197,14 +228,15 @@ Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, cons
 
 Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, const std::string& path,
                                           const std::vector<std::string>& headers, int64_t from) {
-  const std::string& repository = endpoint.ns.empty() ? reference_.repository : mirror_repository_;
+  const std::string& repository = repository_at(endpoint);
   Request request;
   request.url = endpoint.base + "/" + repository + "/" + path;
   if (!endpoint.ns.empty()) request.url += "?ns=" + percent_encode(endpoint.ns);
   request.headers = headers;
   request.from = from;
   request.verify = endpoint.verify;
-  request.tls = tls_of(endpoint.host);
+  request.tls = tls_of(endpoint);
+  request.private_headers = endpoint.headers;
   request.authorization = authorization_.with([&](auto& known) { return known[endpoint.base]; });
   Exchange answer = TRY(http.start(request));
   auto is_good = [&] { return answer->status() == 200 || (from > 0 && answer->status() == 206); };
@@ -221,7 +253,7 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
     for (std::optional<size_t> candidate : candidates) {
       const runtime::Credentials* who = candidate ? &credentials_[*candidate] : nullptr;
       answer.reset();
-      auto authorization = authorize(http, by, challenges, who, repository);
+      auto authorization = authorize(http, by, challenges, who, endpoint);
       if (!authorization) {
         denied = authorization.take_error();
         continue;
@@ -248,16 +280,19 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
 Result<Registry::Document> Registry::manifest(Http& http, const std::string& which) {
   std::optional<Digest> wanted;
   if (auto digest = Digest::parse(which)) wanted = *digest;
-  return at_any_endpoint<Document>(http.stop(), [&](const Endpoint& endpoint) -> Result<Document> {
-    Exchange answer = TRY(open(http, endpoint, "manifests/" + which, kManifestHeaders, 0));
-    std::string text = TRY(read_all(*answer, kManifestMax));
-    Digest digest = digest_of(text);
-    auto said = Digest::parse(answer->header("docker-content-digest"));
-    if ((wanted && digest != *wanted) || (said && digest != *said))
-      return Error(Code::invalid, answer->url() + ": the manifest is not what its digest says");
-    std::string type = answer->header("content-type");
-    return Document{std::move(text), type.substr(0, type.find(';')), std::move(digest)};
-  });
+  return at_any_endpoint<Document>(
+      http.stop(),
+      [&](const Endpoint& endpoint) -> Result<Document> {
+        Exchange answer = TRY(open(http, endpoint, "manifests/" + which, kManifestHeaders, 0));
+        std::string text = TRY(read_all(*answer, kManifestMax));
+        Digest digest = digest_of(text);
+        auto said = Digest::parse(answer->header("docker-content-digest"));
+        if ((wanted && digest != *wanted) || (said && digest != *said))
+          return Error(Code::invalid, answer->url() + ": the manifest is not what its digest says");
+        std::string type = answer->header("content-type");
+        return Document{std::move(text), type.substr(0, type.find(';')), std::move(digest)};
+      },
+      !wanted);
 }
 
 Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, size_t max) {

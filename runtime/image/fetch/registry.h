@@ -34,6 +34,10 @@ struct Endpoint {
   std::string ns;    // for a mirror: the registry that it mirrors
   bool verify = true;
   bool twin = false;  // the same server as the previous entry, with http
+  // Of hosts.toml:
+  bool resolves = true;                          // false: for digests only, not for tags
+  std::optional<runtime::RegistryTls> tls = {};  // otherwise that of its host
+  std::vector<std::string> headers = {};         // for its host only
 };
 
 using RegistryHosts = std::map<std::string, runtime::RegistryHost>;
@@ -44,6 +48,9 @@ const runtime::RegistryHost* settings_of_host(const RegistryHosts& hosts, const 
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
                                      const std::map<std::string, std::vector<std::string>>& mirrors,
                                      const RegistryHosts& hosts = {});
+// The endpoints of RegistrySettings::servers. Pure.
+std::vector<Endpoint> plan_servers(const std::string& registry, const std::vector<std::string>& insecure,
+                                   const std::vector<runtime::RegistryServer>& servers, const RegistryHosts& hosts);
 
 class Registry {  // thread-safe; each thread brings its own Http
  public:
@@ -83,18 +90,24 @@ class Registry {  // thread-safe; each thread brings its own Http
   // Sends a request with authorisation if required. The status is 200, or 206 with `from`.
   Result<Exchange> open(Http& http, const Endpoint& endpoint, const std::string& path, const std::vector<std::string>& headers,
                         int64_t from);
-  // `repository`: its name at this endpoint.
   Result<std::string> authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
-                                const runtime::Credentials* who, const std::string& repository);
+                                const runtime::Credentials* who, const Endpoint& endpoint);
   Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge, const runtime::Credentials* who,
-                                  const std::string& repository);
+                                  const Endpoint& endpoint);
+  const std::string& repository_at(const Endpoint& endpoint) const {
+    return endpoint.ns.empty() ? reference_.repository : mirror_repository_;
+  }
   const runtime::RegistryTls* tls_of(const std::string& host) const {
     const runtime::RegistryHost* settings = settings_of_host(hosts_, host);
     return settings ? &settings->tls : nullptr;
   }
-  // Calls `f` for one endpoint after another until one succeeds; retries all after a delay for temporary errors.
+  const runtime::RegistryTls* tls_of(const Endpoint& endpoint) const {
+    return endpoint.tls ? &*endpoint.tls : tls_of(endpoint.host);
+  }
+  // Calls `f` for one endpoint after another until one succeeds; retries all after a delay for temporary errors. `for_tag`: only
+  // for those that resolve tags.
   template <typename T>
-  Result<T> at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f);
+  Result<T> at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f, bool for_tag = false);
 
   const Reference reference_;
   const std::string mirror_repository_;

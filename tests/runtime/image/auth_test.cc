@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/text.h"
 #include "runtime/image/credentials.h"
 #include "runtime/image/fetch/http.h"
 #include "runtime/image/fetch/registry.h"
@@ -156,6 +157,31 @@ TEST(Endpoints, have_the_settings_of_their_hosts) {
   hosts["*"].verify = false;
   EXPECT_EQ(settings_of_host(hosts, "other"), &hosts["*"]);
   EXPECT_EQ(bases("other", {}), "https://other/v2! ");
+}
+
+TEST(Endpoints, are_those_of_hosts_toml_and_no_others) {
+  using runtime::RegistryServer;
+  RegistryHosts hosts;
+  hosts["configured:1"].tls.authorities = "of the host";
+  auto planned = [&](const std::string& registry, const std::vector<RegistryServer>& servers) {
+    std::string out;
+    for (const auto& endpoint : plan_servers(registry, {"plain.lan"}, servers, hosts))
+      out += endpoint.base + (endpoint.verify ? "" : "!") + "(" + endpoint.host + "," + endpoint.ns + ")" +
+             (endpoint.resolves ? "" : " digests") + (endpoint.tls ? " " + endpoint.tls->authorities : "") +
+             join(endpoint.headers, "") + " ";
+    return out;
+  };
+  EXPECT_EQ(planned("x.io", {}), "");
+  EXPECT_EQ(planned("x.io", {{}}), "https://x.io/v2(x.io,) ") << "the registry itself";
+  EXPECT_EQ(planned("plain.lan", {{}}), "https://plain.lan/v2!(plain.lan,) http://plain.lan/v2!(plain.lan,) ");
+  EXPECT_EQ(planned("x.io", {{"https://m:1/v2", false, {}, false, {"A: b"}}, {"http://m:2/api"}}),
+            "https://m:1/v2!(m:1,x.io) digestsA: b http://m:2/api(m:2,x.io) ");
+  EXPECT_EQ(planned("docker.io", {{"https://registry-1.docker.io/v2"}}), "https://registry-1.docker.io/v2(docker.io,) ");
+  EXPECT_EQ(planned("x.io", {{"https://configured:1/v2"}}), "https://configured:1/v2(configured:1,x.io) ");
+  EXPECT_EQ(planned("x.io", {{"https://configured:1/v2", true, {"own", "", ""}}}),
+            "https://configured:1/v2(configured:1,x.io) own ");
+  EXPECT_EQ(planned("127.0.0.1:5", {{"", true, {"own", "", ""}}}), "https://127.0.0.1:5/v2(127.0.0.1:5,) own ")
+      << "whose authority is known is held to it, on loopback too";
 }
 
 }  // namespace

@@ -721,6 +721,73 @@ TEST_F(Registries, a_mirror_may_have_other_names) {
   EXPECT_EQ(got->references[0], "registry.invalid/team/app:1") << "the name is the registry's";
 }
 
+TEST_F(Registries, hosts_toml_says_who_is_asked_for_what) {
+  DebianRegistry mirror(dir_.path() + "/m", ""), registry(dir_.path() + "/r", "");
+  mirror.push({{{make_tar({{"mirrored"}})}}}, "app:1");
+  registry.push({{{make_tar({{"own"}})}}}, "app:1");
+  registry.push({{{make_tar({{"own"}})}}}, "only-here:1");
+  Options options;
+  runtime::RegistrySettings settings;
+  settings.mirrors[registry.host()] = {"http://" + registry.host()};
+  runtime::RegistryServer far;
+  far.url = "http://" + mirror.host() + "/v2";
+  settings.servers[registry.host()] = {far};
+  options.registries = [&] { return settings; };
+  auto store = open("s", options);
+  auto has = [&](const std::string& id, const std::string& file) {
+    auto mount = store->snapshots().mount_image(id);
+    return mount && fs::exists("/proc/self/fd/" + std::to_string(mount->get()) + "/" + file);
+  };
+  auto mirrored = pull(*store, registry.host() + "/app:1");
+  ASSERT_TRUE(mirrored.ok()) << mirrored.error().text();
+  EXPECT_TRUE(has(mirrored->id, "mirrored"));
+  EXPECT_FALSE(pull(*store, registry.host() + "/only-here:1").ok()) << "the registry itself is not asked";
+  far.resolves = false;
+  settings.servers[registry.host()] = {far, {}};
+  auto own = pull(*store, registry.host() + "/app:1");
+  ASSERT_TRUE(own.ok()) << own.error().text();
+  EXPECT_TRUE(has(own->id, "own")) << "the mirror is not asked for tags";
+  settings.servers[registry.host()] = {far};
+  auto nobody = pull(*store, registry.host() + "/app:1");
+  ASSERT_FALSE(nobody.ok());
+  EXPECT_NE(nobody.error().text().find("no server of " + registry.host() + " for tags"), std::string::npos)
+      << nobody.error().text();
+}
+
+TEST_F(Registries, a_header_of_hosts_toml_goes_to_its_host_only) {
+  const std::string config = R"({"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]}})";
+  const std::string manifest =
+      R"({"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":")" + digest_text(config) +
+      R"(","size":)" + std::to_string(config.size()) + R"(},"layers":[]})";
+  std::atomic<int> with{0}, elsewhere_with{0}, elsewhere_asked{0};
+  auto has_header = [](const std::string& head) { return to_lower(head).find("x-team: shop") != head.npos; };
+  Server storage([&](int fd) {
+    const std::string head = read_head(fd);
+    ++elsewhere_asked;
+    elsewhere_with += has_header(head);
+    answer(fd, "200 OK", "", config);
+  });
+  Server front([&](int fd) {
+    const std::string head = read_head(fd);
+    with += has_header(head);
+    if (head.find("/manifests/") != head.npos)
+      return answer(fd, "200 OK", "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n", manifest);
+    answer(fd, "307 Temporary Redirect", "Location: http://" + storage.host() + "/config\r\n", "");
+  });
+  Options options;
+  runtime::RegistrySettings settings;
+  runtime::RegistryServer server;
+  server.url = "http://" + front.host() + "/v2";
+  server.headers = {"X-Team: shop"};
+  settings.servers["registry.invalid"] = {server};
+  options.registries = [&] { return settings; };
+  auto store = open("s", options);
+  (void)pull(*store, "registry.invalid/app:1");
+  EXPECT_GE(with, 2) << "the manifest and the configuration";
+  EXPECT_GE(elsewhere_asked, 1);
+  EXPECT_EQ(elsewhere_with, 0);
+}
+
 TEST_F(Registries, the_machine_s_credentials_bring_images_for_all) {
   if (!have("htpasswd")) GTEST_SKIP() << "htpasswd (apache2-utils) is missing";
   ASSERT_EQ(::system(("htpasswd -Bbn alice secret >" + dir_.path() + "/htpasswd").c_str()), 0);

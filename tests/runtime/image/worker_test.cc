@@ -36,11 +36,15 @@ TEST(Job, survives_the_wire) {
   job.mirrors = {{"docker.io", {"https://m"}}};
   job.hosts = {{"m:1", {false, {"ca", "cert", "key"}, {}}}, {"*", {}}};
   job.mirror_repository = "hub/b";
+  job.servers.emplace();
+  json::object without_servers = job.to_json();
+  EXPECT_EQ(MUST(Job::from_json(without_servers)).to_json(), without_servers) << "none may be asked, which is not the default";
+  job.servers = std::vector<runtime::RegistryServer>{{"https://m/v2", false, {"ca", "cert", "key"}, false, {"X: y"}}, {}};
   job.retry_delay = std::chrono::milliseconds(7);
   json::object sent = job.to_json();
   EXPECT_EQ(MUST(Job::from_json(sent)).to_json(), sent);
   for (const char* key : {"store", "staging", "architecture", "variant", "name", "kind", "images", "insecureRegistries",
-                          "mirrors", "hosts", "mirrorRepository", "credentials", "retryDelayMs"})
+                          "mirrors", "hosts", "mirrorRepository", "servers", "credentials", "retryDelayMs"})
     EXPECT_TRUE(sent.contains(key)) << key;
 
   JobEvents events;
