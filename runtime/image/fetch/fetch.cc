@@ -44,14 +44,12 @@ Result<Found> find_manifest(Registry& registry, Http& http, const Reference& ref
   std::string which = reference.digest ? reference.digest->text() : reference.tag;
   Registry::Document document = TRY(registry.manifest(http, which).wrap("get manifest"));
   const Digest top = document.digest;
-  ManifestOrIndex parsed = TRY(parse_manifest(document.text, document.content_type));
-  for (int depth = 0; parsed.index; ++depth) {
+  for (int depth = 0; document.parsed.index; ++depth) {
     if (depth >= kIndexDepthMax) return Error(Code::invalid, "indexes within indexes");
-    Descriptor chosen = TRY(choose(*parsed.index, platform));
+    Descriptor chosen = TRY(choose(*document.parsed.index, platform));
     document = TRY(registry.manifest(http, chosen.digest.text()).wrap("get manifest"));
-    parsed = TRY(parse_manifest(document.text, document.content_type));
   }
-  return Found{top, std::move(*parsed.manifest)};
+  return Found{top, std::move(*document.parsed.manifest)};
 }
 
 Result<void> pull(const Job& job, const Reference& reference, Content& content, Unpacker& unpacker, const JobEvents& events) {

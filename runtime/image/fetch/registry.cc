@@ -186,7 +186,7 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
   };
   std::string realm = param("realm"), scope = param("scope");
   if (scope.empty()) scope = "repository:" + repository_at(endpoint) + ":pull";
-  TRY(check_realm(realm, by, who != nullptr));
+  TRY(check_realm(realm, by, who != nullptr).wrap(by.origin));
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
   // A token server on another host has its own certificate, which is verified.
@@ -290,7 +290,9 @@ Result<Registry::Document> Registry::manifest(Http& http, const std::string& whi
         if ((wanted && digest != *wanted) || (said && digest != *said))
           return Error(Code::invalid, answer->url() + ": the manifest is not what its digest says");
         std::string type = answer->header("content-type");
-        return Document{std::move(text), type.substr(0, type.find(';')), std::move(digest)};
+        auto parsed = parse_manifest(text, type.substr(0, type.find(';')));
+        if (!parsed) return parsed.take_error().wrap(answer->url());
+        return Document{*std::move(parsed), std::move(digest)};
       },
       !wanted);
 }

@@ -66,10 +66,11 @@ class Registry {  // thread-safe; each thread brings its own Http
         retry_delay_(retry_delay) {}
 
   struct Document {
-    std::string text, content_type;
+    ManifestOrIndex parsed;
     Digest digest;
   };
-  // `which` is a tag or a digest. The text matches the digest. Errors: not_found, unauthorized, forbidden, invalid, too_large,
+  // `which` is a tag or a digest, which the text matches. An endpoint whose answer is no manifest, as from the login page of a
+  // network, is passed over. Errors: not_found, unauthorized, forbidden, invalid, unsupported (of its format), too_large,
   // unavailable, cancelled.
   Result<Document> manifest(Http& http, const std::string& which);
   // Reads a small blob completely and verifies it.

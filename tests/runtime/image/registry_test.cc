@@ -707,6 +707,41 @@ TEST_F(Registries, mirrors_come_first_and_the_registry_last) {
   EXPECT_TRUE(pull(*store, registry.host() + "/only-here:1").ok());
 }
 
+TEST_F(Registries, a_mirror_that_misbehaves_is_passed_over) {
+  DebianRegistry registry(dir_.path() + "/r", "");
+  registry.push(sample(1000), "app:1");
+  struct Row {
+    const char *name, *status, *headers, *body;
+  };
+  for (const Row& row : {
+           Row{"garbage", "200 OK", "", "\x01\x02<html>"},
+           Row{"another digest", "200 OK", "Docker-Content-Digest: sha256:0\r\n", "{}"},
+           Row{"broken", "500 Oops", "", ""},
+           Row{"closed", "403 Forbidden", "", ""},
+           Row{"a challenge that leads nowhere", "401 Unauthorized", "WWW-Authenticate: Bearer realm=\"nowhere\"\r\n", ""},
+           Row{"nothing at all", nullptr, "", ""},
+       }) {
+    std::atomic<int> asked{0};
+    Server mirror([&](int fd) {
+      read_head(fd);
+      ++asked;
+      if (row.status) answer(fd, row.status, row.headers, row.body);
+    });
+    Options options;
+    runtime::RegistrySettings settings;
+    settings.mirrors[registry.host()] = {"http://" + mirror.host()};
+    settings.servers["only.invalid"] = {{"http://" + mirror.host() + "/v2"}};
+    options.registries = [&] { return settings; };
+    auto store = open("s", options);
+    auto got = pull(*store, registry.host() + "/app:1");
+    EXPECT_TRUE(got.ok()) << row.name << ": " << (got ? "" : got.error().text());
+    EXPECT_GE(asked, 1) << row.name;
+    auto only = pull(*store, "only.invalid/app:1");
+    ASSERT_FALSE(only.ok()) << row.name;
+    EXPECT_NE(only.error().text().find(mirror.host()), std::string::npos) << row.name << ": " << only.error().text();
+  }
+}
+
 TEST_F(Registries, a_mirror_may_have_other_names) {
   DebianRegistry mirror(dir_.path() + "/m", "");
   mirror.push({{{make_tar({{"mirrored"}})}}}, "hub/app:1");
