@@ -369,18 +369,23 @@ class LayerDownload : public Source {
   }
 
   Result<void> ask() {
-    answer_ = TRY(
-        registry_.at_any_endpoint<Registry::Exchange>(http_.stop(), [&](const Endpoint& endpoint) -> Result<Registry::Exchange> {
-          return registry_.open(http_, endpoint, "blobs/" + descriptor_.digest.text(), {}, at_);
-        }));
-    int64_t skip = at_;
-    if (answer_->status() == 206) {  // "bytes 100-199/200"
-      std::string range = answer_->header("content-range");
-      if (!range.starts_with("bytes " + std::to_string(at_) + "-"))
-        return Error(Code::invalid, answer_->url() + ": sent another range than asked for");
-      skip = 0;
-    }
+    answer_ = TRY(registry_.at_any_endpoint<Registry::Exchange>(
+        http_.stop(), [&](const Endpoint& endpoint) -> Result<Registry::Exchange> { return ask_at(endpoint); }));
+    const int64_t skip = answer_->status() == 206 ? 0 : at_;
     return skip_bytes(skip);  // a server without range support sends the whole body
+  }
+
+  // Errors: also invalid for what is no part of the layer by its headers: then another endpoint may have it.
+  Result<Registry::Exchange> ask_at(const Endpoint& endpoint) {
+    Registry::Exchange answer = TRY(registry_.open(http_, endpoint, "blobs/" + descriptor_.digest.text(), {}, at_));
+    const bool is_part = answer->status() == 206;
+    if (is_part && !answer->header("content-range").starts_with("bytes " + std::to_string(at_) + "-"))  // "bytes 100-199/200"
+      return Error(Code::invalid, answer->url() + ": sent another range than asked for");
+    const int64_t wanted = descriptor_.size - (is_part ? at_ : 0);
+    auto length = parse_number<int64_t>(answer->header("content-length"));
+    if (length && *length != wanted && answer->header("content-encoding").empty())
+      return Error(Code::invalid, answer->url() + ": sends " + std::to_string(*length) + " bytes, not " + std::to_string(wanted));
+    return answer;
   }
 
   Result<void> skip_bytes(int64_t count) {
