@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A card of systemd/image.sh, in a virtual machine without a network: what is put on its first partition is taken in, pods run, and
-# run again after a power cut; a mistake has its reason beside it. TAP; skipped as a whole, or a part, with the reason.
+# run again after a power cut; a mistake has its reason beside it. Then the package goes to another version, back, away and for good.
+# TAP; skipped as a whole, or a part, with the reason.
 #   card.sh [PART…]   amd64, read-only (amd64 too), arm64
 # The package is the latest in build/packages for the board, or made there.
 set -uo pipefail
@@ -40,6 +41,31 @@ archive() {  # archive ARCH
   echo '[{"Config":"config.json","RepoTags":["localhost/card:1"],"Layers":["layer.tar"]}]' >"$T/archive/manifest.json"
   tar -C "$T/archive" -cf "$T/card-app.tar" manifest.json config.json layer.tar
   rm -rf "$T/layer" "$T/archive"
+}
+
+# The package that the image was made with, and one that has a higher version, on the first partition.
+put_packages() {
+  local deb
+  deb=$root/build/packages/$(sed -n 's/^image\.sh: .*, with \(coracle_.*\.deb\)$/\1/p' "$T/image.log")
+  rm -rf "$T/b"
+  dpkg-deb -R "$deb" "$T/b" && sed -i 's/^\(Version: .*\)$/\1+b/' "$T/b/DEBIAN/control" &&
+    dpkg-deb --root-owner-group -Zgzip -z1 -b "$T/b" "$T/b.deb" >/dev/null && cp "$deb" "$T/a.deb" && fat mcopy "$T/a.deb" "$T/b.deb" ::
+}
+
+# By the real systemd and without a network. A read-only card keeps its package.
+package_goes() {  # package_goes NAME
+  local name=$1 before file apt
+  apt='apt_here() { DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >/tmp/apt 2>&1 || { tail -n 30 /tmp/apt; return 1; }; }; '
+  before=$(on 30 container_pids)
+  [ "$(wc -w <<<"$before")" = 2 ] || not_ok "$name: there are two containers, not: $before"
+  for file in b a; do
+    check "$name: apt goes to $file.deb: the daemon restarts, no container is disturbed" 300 "$apt"'pid=$(systemctl show -p MainPID --value coracled); apt_here install --allow-downgrades /boot/firmware/'$file'.deb &&
+until_true 60 ready && [ "$(systemctl show -p MainPID --value coracled)" != "$pid" ] && is "$(container_pids)" "'"$before"'"' || diagnose
+  done
+  [ "$name" != read-only ] || return 0
+  check "$name: apt removes it: pods and daemon are gone, data stays" 300 "$apt"'apt_here remove coracle && ! pgrep -x "coracle-pause|coracled" && ! [ -e /usr/bin/coracled ] && ! [ -e $pods_cgroup ] && test -s /var/lib/coracle/state.db' || diagnose
+  check "$name: apt installs it again: the pods run again" 400 "$apt"'apt_here install /boot/firmware/b.deb && until_true 100 ready && until_true 100 eval "is \"\$(coraclectl get deployment app -o jsonpath={.status.readyReplicas})\" 2"' || diagnose
+  check "$name: apt purges it: nothing is left" 300 "$apt"'apt_here purge coracle && is "$(find /var/lib /etc /usr /var/log /sys/fs/cgroup/system.slice -maxdepth 3 -name "*coracle*" -not -name "*coracle-card*" 2>/dev/null)" "" && ! [ -e /var/log/pods ] && ! [ -e /run/coracle ] && is "$(systemctl --failed --no-legend --no-pager | grep -v coracle-card)" ""' || diagnose
 }
 
 card_part() {  # card_part NAME BOARD ARCH MACHINE [OPTION…]
@@ -84,6 +110,8 @@ Y
   fat mcopy "$T/app.yaml" "$T/wrong.yaml" ::coracle/manifests/ && fat mcopy "$T/card-app.tar" ::coracle/images/ &&
     fat mcopy "$T/config.yaml" "$T/hostname" ::coracle/ || { not_ok "$name: the first partition can be written to"; return 1; }
 
+  put_packages || { not_ok "$name: packages of two versions"; return 1; }
+
   words=lib.sh
   "$vm/vm.py" boot "$T" "$T/card.img" "$machine" || { not_ok "$name: qemu starts"; return 1; }
   check "$name: it starts, and the node is ready by the name on the card" 900 'until_true 250 ready && is "$(hostname)" shop-7 && coraclectl get nodes | grep -w shop-7' || { diagnose; "$vm/vm.py" cut "$T"; return 1; }
@@ -103,6 +131,7 @@ Y
   "$vm/vm.py" boot "$T" "$T/card.img" "$machine" || { not_ok "$name: qemu starts again"; return 1; }
   check "$name: after a power cut the pods run again" 900 'until_true 250 ready && until_true 100 eval "is \"\$(coraclectl get deployment app -o jsonpath={.status.readyReplicas})\" 2"' || diagnose
   check "$name: it is the same machine, and nothing was taken in twice" 60 "is \"\$(cat /etc/machine-id)\" '$before' && is \"\$(coraclectl get deployment app -o jsonpath={.metadata.generation})\" 1 && ! journalctl -b -u coracle-card-settings --no-pager | grep -i error" || diagnose
+  package_goes "$name"
   "$vm/vm.py" cut "$T"
 }
 
