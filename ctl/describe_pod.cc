@@ -400,7 +400,9 @@ std::string selector_or(view::LabelSelector selector, std::string_view absent) {
 std::string local_time_text(std::string_view time, const char* format) {
   auto parsed = parse_time(time);
   if (!parsed) return std::string(time);
-  std::time_t seconds = std::chrono::system_clock::to_time_t(*parsed);
+  const int64_t since_1970 = std::chrono::floor<std::chrono::seconds>(*parsed).time_since_epoch().count();
+  const std::time_t seconds = std::time_t(since_1970);
+  if (seconds != since_1970) return std::string(time);  // beyond 2038, where time_t has 32 bits
   std::tm local{};
   ::localtime_r(&seconds, &local);
   char text[64];

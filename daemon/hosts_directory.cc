@@ -160,7 +160,8 @@ class HostsReader {
     const std::vector<std::string> files = TRY(texts(path, *given));
     if (files.empty() || files.size() > 2 || files[0].empty()) return wrong(path, "must be [[certificate, key]]");
     into.certificate = TRY(pem(path, files[0]));
-    into.private_key = files.size() == 1 || files[1].empty() ? into.certificate : TRY(pem(path, files[1]));
+    into.private_key = into.certificate;
+    if (files.size() == 2 && !files[1].empty()) into.private_key = TRY(pem(path, files[1]));
     return {};
   }
 
@@ -208,7 +209,8 @@ Result<std::vector<runtime::RegistryServer>> read_certificates(const std::string
     const std::string file = directory + "/" + entry.name;
     if (entry.name.ends_with(".crt")) {
       has_any = true;
-      own.tls.authorities += TRY(read_pem(file)) + "\n";
+      own.tls.authorities += TRY(read_pem(file));
+      own.tls.authorities += '\n';
     } else if (entry.name.ends_with(".cert")) {
       has_any = true;
       if (!own.tls.certificate.empty()) return Error(Code::invalid, file + ": a second certificate of the client");

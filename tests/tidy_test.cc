@@ -252,6 +252,10 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
        std::regex(R"(\bstd::j?thread(\(| \w+[({]))"),
        {"runtime/base/thread.h", "tests/"}},
       {"no numbers of 128 bits, which processors of 32 bits do not have", {"__int128"}, std::regex(R"(__int128)"), {}},
+      {"times are computed by std::chrono: time_t may have 32 bits, and a CA is valid beyond 2038",
+       {"time_t(", "timegm"},
+       std::regex(R"(\b(to_time_t|from_time_t|timegm|mktime)\()"),
+       {}},
       // g++ extends the sign of a 32-bit pointer in one cast to 64 bits, and a 64-bit kernel refuses such an address.
       {"pointers become numbers by uintptr_t",
        {"reinterpret_cast<"},

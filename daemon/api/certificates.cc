@@ -6,6 +6,7 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <memory>
 
@@ -32,7 +33,11 @@ WallTime believable(const Clock& clock) {
 WallTime wall_time(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
+  char text[96];  // not by time_t, which may have 32 bits
+  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                parts.tm_hour, parts.tm_min, parts.tm_sec);
+  auto parsed = parse_time(text);
+  return parsed ? *parsed : WallTime();
 }
 
 void add_name(X509_NAME* name, const char* field, std::string_view value) {

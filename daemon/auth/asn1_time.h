@@ -3,7 +3,6 @@
 // 4.1.2.5 (OpenSSL's ASN1_TIME_set_string_X509 selects one of its two forms).
 #pragma once
 
-#include <ctime>
 #include <string>
 
 #include "runtime/base/clock.h"
@@ -11,11 +10,9 @@
 namespace coracle::auth {
 
 inline std::string asn1_time(WallTime time) {  // "20060102150405Z"
-  std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y%m%d%H%M%SZ", &parts)};
+  std::string text = format_time(time);        // time_t may have 32 bits
+  std::erase_if(text, [](char c) { return c == '-' || c == ':' || c == 'T'; });
+  return text;
 }
 
 }  // namespace coracle::auth

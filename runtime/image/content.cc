@@ -16,7 +16,7 @@ constexpr size_t kLayerRecordMax = 4096;
 constexpr int kIndexVersion = 1;
 
 bool is_old(const struct stat& info, std::chrono::seconds age) {
-  return system_clock().now() - std::chrono::system_clock::from_time_t(info.st_mtime) > age;
+  return system_clock().now() - WallTime(std::chrono::seconds(info.st_mtime)) > age;
 }
 
 Result<Fd> ensure_dir(const Fd& dir, const std::string& name, mode_t mode) {
