@@ -143,12 +143,25 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 signed=
 [ ! -e "$keyring" ] || signed="[signed-by=$keyring] "
 
-# Before the packages: what their scripts read. Only files that no package has.
+# Before the packages: what their scripts read. Only files that no package has. By fstab the initrd gets what checks the root.
 write_early_files() {
+  if [ $read_only = 1 ]; then
+    cat >"$T/fstab" <<'FSTAB'
+LABEL=coracle-root  /               ext4  ro,noatime                    0 1
+LABEL=coracle-state /var            ext4  noatime,errors=remount-ro     0 0
+LABEL=CORACLE       /boot/firmware  vfat  ro,umask=022,nofail,x-systemd.device-timeout=10s  0 2
+FSTAB
+  else
+    cat >"$T/fstab" <<'FSTAB'
+LABEL=coracle-root  /               ext4  noatime,errors=remount-ro     0 1
+LABEL=CORACLE       /boot/firmware  vfat  ro,umask=022,nofail,x-systemd.device-timeout=10s  0 2
+FSTAB
+  fi
   cat >"$T/early" <<EARLY
 #!/bin/sh
 set -eu
 root=\$1
+cp "$T/fstab" "\$root/etc/fstab"
 mkdir -p "\$root/etc/initramfs-tools/conf.d" "\$root/etc/kernel/postinst.d" "\$root/etc/kernel/postrm.d" "\$root/etc/initramfs/post-update.d"
 printf 'MODULES=most\nCOMPRESS=zstd\nRESUME=none\n' >"\$root/etc/initramfs-tools/conf.d/coracle-card"
 mkdir -p "\$root/boot/firmware/coracle/manifests" "\$root/boot/firmware/coracle/images" "\$root/boot/firmware/coracle/network"
@@ -216,19 +229,8 @@ mask() { local unit; for unit in "$@"; do ln -sf /dev/null "$root/etc/systemd/sy
 
 configure() {
   local grows=/
-  if [ $read_only = 1 ]; then
-    grows=/var
-    put /etc/fstab <<'FSTAB'
-LABEL=coracle-root  /               ext4  ro,noatime                    0 1
-LABEL=coracle-state /var            ext4  noatime,errors=remount-ro     0 0
-LABEL=CORACLE       /boot/firmware  vfat  ro,umask=022,nofail,x-systemd.device-timeout=10s  0 2
-FSTAB
-  else
-    put /etc/fstab <<'FSTAB'
-LABEL=coracle-root  /               ext4  noatime,errors=remount-ro     0 1
-LABEL=CORACLE       /boot/firmware  vfat  ro,umask=022,nofail,x-systemd.device-timeout=10s  0 2
-FSTAB
-  fi
+  [ $read_only = 0 ] || grows=/var
+  put /etc/fstab <"$T/fstab"
   # What is read-only is written to by apt alone, and for as long as it works.
   local remount="mount -o remount,rw /boot/firmware" back="mount -o remount,ro /boot/firmware"
   [ $read_only = 0 ] || remount="mount -o remount,rw /; $remount" back="$back; mount -o remount,ro /"

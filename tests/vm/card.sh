@@ -121,6 +121,7 @@ Y
   check "$name: the wrong manifest has its reason beside it and at the console" 90 'until_true 20 grep -q image /boot/firmware/coracle/manifests/wrong.yaml.error.txt && cat /etc/issue.d/coracle-card.issue | grep coracle/manifests/wrong.yaml' || diagnose
   check "$name: memory is limited, swap is in memory, the journal too" 30 'grep -w memory /sys/fs/cgroup/cgroup.controllers && grep zram /proc/swaps && ! [ -e /var/log/journal ]' || diagnose
   check "$name: the last partition is as large as the card" 90 'until_true 20 eval "[ \$(df --output=size -m /var | tail -n 1) -gt 3500 ]"' || diagnose
+  check "$name: the root was checked at the start" 20 'test -e /run/initramfs/fsck-root' || diagnose
   check "$name: the first partition can only be read" 20 'findmnt -n -o OPTIONS /boot/firmware | grep -qE "^ro(,|$)"' || diagnose
   if [ "$name" = read-only ]; then
     check "$name: the root can only be read, what changes in /etc is kept" 20 'findmnt -n -o OPTIONS / | grep -qE "^ro(,|$)" && findmnt -n -o FSTYPE /etc | grep -x overlay' || diagnose
