@@ -200,7 +200,7 @@ cat >"$root/etc/initramfs-tools/scripts/init-bottom/coracle-card" <<'SCRIPT'
 [ "$1" != prereqs ] || exit 0
 . /scripts/functions
 state=$(resolve_device LABEL=coracle-state)
-e2fsck -p "$state"
+e2fsck -p "$state" || [ $? -lt 4 ] || e2fsck -y "$state"  # as fsck.repair=yes says for the root: nobody is there to answer
 mount -t ext4 -o noatime,errors=remount-ro "$state" "$rootmnt/var" || panic "the card's partition for /var cannot be mounted"
 changes=$rootmnt/var/lib/coracle-card/etc
 mkdir -p "$changes/upper" "$changes/work"
