@@ -4,7 +4,7 @@
 # run again after a power cut; a mistake has its reason beside it. Then the package goes to another version, back, away and for good.
 # TAP; skipped as a whole, or a part, with the reason.
 #   card.sh [PART…]   amd64, read-only (amd64 too), arm64
-# The package is the latest in build/packages for the board, or made there.
+# CORACLE_PACKAGE names the package of one part. Otherwise that of this commit in build/packages is taken, or made there.
 set -uo pipefail
 title="a card's image" all_parts="amd64 read-only arm64"
 . "$(dirname "$0")/machine.sh"
@@ -43,10 +43,20 @@ archive() {  # archive ARCH
   rm -rf "$T/layer" "$T/archive"
 }
 
-# The package that the image was made with, and one that has a higher version, on the first partition.
+# $deb: the package of the source as it stands here.
+find_package() {  # find_package ARCH
+  local commit release
+  release=$(. /etc/os-release && echo "$VERSION_ID")
+  here() { git -C "$root" -c safe.directory="$root" "$@" 2>/dev/null; }
+  commit=$(here log -1 --format=%h --abbrev=8)
+  deb=${CORACLE_PACKAGE:-}
+  [ -n "$deb" ] || [ -n "$(here status --porcelain)" ] || deb=$(ls "$root"/build/packages/coracle_*."$commit~deb${release}_$1".deb 2>/dev/null | tail -n 1)
+  [ -n "$deb" ] || deb=$("$root/systemd/package.sh" --arch "$1" 2>&1 | tee "$T/package.log" | grep '^/.*\.deb$') ||
+    { tail -n 30 "$T/package.log" | sed 's/^/  | /'; return 1; }
+}
+
+# That package, and one that has a higher version, on the first partition.
 put_packages() {
-  local deb
-  deb=$root/build/packages/$(sed -n 's/^image\.sh: .*, with \(coracle_.*\.deb\)$/\1/p' "$T/image.log")
   rm -rf "$T/b"
   dpkg-deb -R "$deb" "$T/b" && sed -i 's/^\(Version: .*\)$/\1+b/' "$T/b/DEBIAN/control" &&
     dpkg-deb --root-owner-group -Zgzip -z1 -b "$T/b" "$T/b.deb" >/dev/null && cp "$deb" "$T/a.deb" && fat mcopy "$T/a.deb" "$T/b.deb" ::
@@ -80,7 +90,8 @@ card_part() {  # card_part NAME BOARD ARCH MACHINE [OPTION…]
   rm -rf "$T/card.img" "$T/console.log" "$T/files"
   files_for_tests
   local started=$SECONDS
-  if "$root/systemd/image.sh" --board "$board" --output "$T/card.img" --with busybox-static --files "$T/files" "$@" >"$T/image.log" 2>&1; then
+  find_package "$arch" || { not_ok "$name: the package is made"; return 1; }
+  if "$root/systemd/image.sh" --board "$board" --package "$deb" --output "$T/card.img" --with busybox-static --files "$T/files" "$@" >"$T/image.log" 2>&1; then
     ok "$name: the image is made"
   else
     not_ok "$name: the image is made"; tail -n 40 "$T/image.log" | sed 's/^/  | /'; return 1
