@@ -3,6 +3,7 @@
 #include "runtime/image/fetch/registry.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
@@ -160,7 +161,11 @@ Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Re
   for (Backoff backoff(retry_delay_);;) {
     std::optional<Error> last;
     bool half_answered = false;  // the other endpoint of the pair has responded: skip this one
-    for (size_t i = 0; i < endpoints_.size(); ++i) {
+    const std::set<size_t> away = away_.with([](const std::set<size_t>& all) { return all; });
+    std::vector<size_t> order(endpoints_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_partition(order.begin(), order.end(), [&](size_t i) { return !away.contains(i); });
+    for (size_t i : order) {
       const Endpoint& endpoint = endpoints_[i];
       if (for_tag && !endpoint.resolves) continue;
       bool has_twin = i + 1 < endpoints_.size() && endpoints_[i + 1].twin;
@@ -168,8 +173,11 @@ Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Re
       auto got = f(endpoint);
       if (got && endpoint.twin) twin_answers_ = true;
       if (got || got.error().code() == Code::cancelled) return got;
-      last = got.take_error();
-      half_answered = has_twin && !may_pass(*last);
+      Error error = got.take_error();
+      const bool is_temporary = may_pass(error);
+      if (!endpoint.ns.empty() && is_temporary) away_.with([&](std::set<size_t>& all) { all.insert(i); });
+      half_answered = has_twin && !is_temporary;
+      if (!last || !away.contains(i)) last = std::move(error);
     }
     if (!last)
       return Error(Code::invalid,

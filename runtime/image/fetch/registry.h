@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,7 @@ class Registry {  // thread-safe; each thread brings its own Http
   const std::vector<runtime::Credentials> credentials_;
   const std::chrono::milliseconds retry_delay_;
   std::atomic<bool> twin_answers_{false};                      // the https endpoint of the pair is not tried any more
+  Guarded<std::set<size_t>> away_;                             // mirrors that did not answer: tried last from then on
   Guarded<std::map<std::string, std::string>> authorization_;  // by endpoint's base
   std::atomic<int64_t> used_{-1};                              // an index into credentials_
 };
