@@ -16,6 +16,7 @@ doctor() { c doctor --config "$T/etc/config.yaml" "$@"; }
 expect_match "doctor: coracled is ready" '^OK +coracled +runs and is ready' doctor
 expect_match "health: its API and its node are well" '^(healthy|node .*Pressure.*)$' c health
 expect "health: -o json has a verdict" "true" eval "c health -o json | jq '(.problems | type == \"array\") and (.healthy == (.problems == []))'"
+expect_match "boot: shows when a pod became ready, and what took the time until then" '[0-9] s  pod default/web-[^ ]+ is ready +a place until [0-9]+ s, its images and containers until [0-9]+ s' c boot
 expect_match "doctor: measures the disk" '^(OK|WARN|FAIL) +disk speed +4 KiB reach the disk in ' doctor
 expect_match "doctor: tries what the kernel can" '^OK +features +tried and working: .*mount API.*nftables' doctor
 expect_match "doctor: forwarding is on" '^OK +forwarding +net.ipv4.ip_forward is on' doctor
