@@ -143,7 +143,7 @@ inside_foreign() {
 }
 
 inside() {
-  local started before after
+  local started before before_cut after
   mkdir -p /run/lock
   : >/root/packages/calls
   printf 'cgroupRoot: %s\n' "$(cat /root/packages/cgroup)" >/root/packages/config.yaml
@@ -180,6 +180,13 @@ Y
   moved "apt upgrades it" b.deb
   check "… a changed setting stays" grep -q '^logLevel: notice' /etc/coracle/config.yaml
   moved "apt downgrades it" a.deb
+  before_cut=$(processes)
+  check "an upgrade that is cut off between its files and its configuration" dpkg --unpack /root/packages/b.deb
+  is "… asks systemd for nothing yet" "" "$(calls)"
+  check "… dpkg goes on where it stopped" dpkg --configure -a
+  is "… and the daemon restarts once" "restart coracled.service;" "$(calls)"
+  check "… it is ready" until_true 30 ready
+  is "… the pods' processes are those of before" "$before_cut" "$(processes)"
   check "a pod that ends" ctl exec ender -- touch /tmp/end
   check "… ends" until_true 20 sh -c '[ "$(coraclectl --kubeconfig /etc/coracle/admin.kubeconfig get pod ender -o "jsonpath={.status.phase}")" = Failed ]'
   is "… and its exit code is known" 7 "$(ctl get pod ender -o 'jsonpath={.status.containerStatuses[0].state.terminated.exitCode}')"
