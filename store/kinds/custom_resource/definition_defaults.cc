@@ -3,6 +3,7 @@
 // pkg/apis/apiextensions/v1/defaults.go.
 #include "runtime/base/text.h"
 #include "store/kinds/custom_resource/custom_resource_kinds.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -21,11 +22,11 @@ void stored_version(json::object& definition) {
   json::array* versions = spec ? array_at(*spec, "versions") : nullptr;
   json::array* stored = status ? array_at(*status, "storedVersions") : nullptr;
   if (!versions || (stored && !stored->empty())) return;
-  for (json::value& version : *versions) {
-    if (!get_bool(version, "storage")) continue;
+  for (const json::value& version : *versions) {
+    if (!view::CustomResourceDefinitionVersion(version).storage()) continue;
     json::value& place = definition["status"];
     if (!place.is_object()) place.emplace_object();
-    place.get_object()["storedVersions"] = json::array{get_string(version, "name")};
+    place.get_object()["storedVersions"] = json::array{view::CustomResourceDefinitionVersion(version).name()};
     return;
   }
 }

@@ -9,12 +9,13 @@
 #include <string_view>
 
 #include "store/schema/validate/findings.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 
 // `status_apart`: the kind has /status; then only some keywords are allowed at the schema's root.
-void check_json_schema(Findings& out, const std::string& path, const json::value& schema, bool status_apart);
+void check_json_schema(Findings& out, const std::string& path, view::JSONSchemaProps schema, bool status_apart);
 // The type of the field at a path such as .spec.size; "" if the schema has none.
-std::string_view type_at(const json::value& schema, std::string_view path);
+std::string_view type_at(view::JSONSchemaProps schema, std::string_view path);
 
 }  // namespace coracle::schema

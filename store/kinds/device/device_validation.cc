@@ -3,6 +3,7 @@
 // selectors is limited; their contents are not parsed. Source: Kubernetes 1.36, pkg/apis/resource/validation.
 #include "store/kinds/device/device_validation.h"
 
+#include <functional>
 #include <map>
 #include <set>
 
@@ -21,11 +22,11 @@ constexpr std::string_view kNoRequest =
 
 using RequestNames = std::map<std::string_view, std::set<std::string_view>>;
 
-RequestNames request_names(const json::value& devices) {
+RequestNames request_names(view::DeviceClaim devices) {
   RequestNames names;
-  for (const json::value& request : get_array(devices, "requests")) {
-    std::set<std::string_view>& choices = names[get_string(request, "name")];
-    for (const json::value& choice : get_array(request, "firstAvailable")) choices.insert(get_string(choice, "name"));
+  for (view::DeviceRequest request : devices.requests()) {
+    std::set<std::string_view>& choices = names[request.name()];
+    for (view::DeviceSubRequest choice : request.first_available()) choices.insert(choice.name());
   }
   return names;
 }
@@ -39,8 +40,8 @@ void check_request_reference(Findings& out, const std::string& path, std::string
   if (!known) out.invalid(path, name, kNoRequest);
 }
 
-void check_request_references(Findings& out, const std::string& path, const json::value& holder, const RequestNames& names) {
-  std::vector<std::string_view> texts = texts_at(holder, "requests");
+void check_request_references(Findings& out, const std::string& path, view::Range<std::string_view> texts,
+                              const RequestNames& names) {
   if (texts.size() > kRequestsMax) return out.too_many(path, texts.size(), kRequestsMax);
   std::set<std::string_view> seen;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -49,106 +50,114 @@ void check_request_references(Findings& out, const std::string& path, const json
   }
 }
 
-// Checks a list of named items. False: there are too many, and they are not checked.
-bool check_named(Findings& out, const std::string& path, const json::array& items, size_t max, std::string_view key) {
+// Checks a list of items that are known by the text that `key` reads. False: there are too many, and they are not checked.
+template <typename Item>
+bool check_named(Findings& out, const std::string& path, view::Range<Item> items, size_t max,
+                 std::string_view (Item::*key)() const) {
   if (items.size() > max) return out.too_many(path, items.size(), max), false;
   std::set<std::string_view> seen;
   for (size_t i = 0; i < items.size(); ++i) {
-    std::string_view name = get_string(items[i], key);
+    std::string_view name = std::invoke(key, items[i]);
     if (!seen.insert(name).second) out.duplicate(item(path, i), name);
   }
   return true;
 }
 
 void check_configuration(const json::value& value, const std::string& path, Findings& out) {
-  if (!has(value, "opaque")) out.required(sub(path, "opaque"));
+  if (!view::DeviceClassConfiguration(value).has_opaque()) out.required(sub(path, "opaque"));  // that of a claim has it, too
 }
 
 void check_claim(const json::value& value, const std::string& path, Findings& out) {
-  RequestNames names = request_names(value);
-  check_named(out, sub(path, "requests"), get_array(value, "requests"), kRequestsMax, "name");
-  const json::array& constraints = get_array(value, "constraints");
+  view::DeviceClaim claim(value);
+  RequestNames names = request_names(claim);
+  check_named(out, sub(path, "requests"), claim.requests(), kRequestsMax, &view::DeviceRequest::name);
+  view::Range<view::DeviceConstraint> constraints = claim.constraints();
   if (constraints.size() > kConstraintsMax) out.too_many(sub(path, "constraints"), constraints.size(), kConstraintsMax);
   else
     for (size_t i = 0; i < constraints.size(); ++i) {
       std::string at = item(sub(path, "constraints"), i);
-      check_request_references(out, sub(at, "requests"), constraints[i], names);
-      std::string_view field = has(constraints[i], "matchAttribute") ? "matchAttribute" : "distinctAttribute";
-      if (has(constraints[i], field)) check_device_name(out, sub(at, field), get_string(constraints[i], field), true);
+      view::DeviceConstraint constraint = constraints[i];
+      check_request_references(out, sub(at, "requests"), constraint.requests(), names);
+      if (constraint.has_match_attribute()) check_device_name(out, sub(at, "matchAttribute"), constraint.match_attribute(), true);
+      else if (constraint.has_distinct_attribute())
+        check_device_name(out, sub(at, "distinctAttribute"), constraint.distinct_attribute(), true);
       else
         out.required(at, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set");
     }
-  const json::array& configs = get_array(value, "config");
+  view::Range<view::DeviceClaimConfiguration> configs = claim.config();
   if (configs.size() > kConfigMax) out.too_many(sub(path, "config"), configs.size(), kConfigMax);
   else
     for (size_t i = 0; i < configs.size(); ++i) {
-      check_request_references(out, sub(item(sub(path, "config"), i), "requests"), configs[i], names);
+      check_request_references(out, sub(item(sub(path, "config"), i), "requests"), configs[i].requests(), names);
     }
 }
 
 void check_device_request(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "name");
-  out.invalid_all(sub(path, "name"), name, dns_label_problems(name));
-  bool exactly = has(value, "exactly");
-  const json::array& choices = get_array(value, "firstAvailable");
+  view::DeviceRequest request(value);
+  out.invalid_all(sub(path, "name"), request.name(), dns_label_problems(request.name()));
+  bool exactly = request.has_exactly();
+  view::Range<view::DeviceSubRequest> choices = request.first_available();
   constexpr std::string_view kOne = "exactly one of `exactly` or `firstAvailable` is required";
   if (!exactly && choices.empty()) return out.required(path, kOne);
   if (exactly && !choices.empty()) {
     return out.add({"FieldValueInvalid", "Invalid value: null: " + std::string(kOne) + ", but multiple fields are set", path});
   }
-  check_named(out, sub(path, "firstAvailable"), choices, kChoicesMax, "name");
+  check_named(out, sub(path, "firstAvailable"), choices, kChoicesMax, &view::DeviceSubRequest::name);
 }
 
 void check_what_is_asked(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view type = get_string(value, "deviceClassName"), mode = get_string(value, "allocationMode");
+  view::ExactDeviceRequest request(value);  // a DeviceSubRequest has these fields, too
+  std::string_view type = request.device_class_name(), mode = request.allocation_mode();
   if (!type.empty()) out.invalid_all(sub(path, "deviceClassName"), type, dns_subdomain_problems(type));
-  const json::array& selectors = get_array(value, "selectors");
-  if (selectors.size() > kSelectorsMax) out.too_many(sub(path, "selectors"), selectors.size(), kSelectorsMax);
-  int64_t count = get_int(value, "count");
+  size_t selectors = request.selectors().size();
+  if (selectors > kSelectorsMax) out.too_many(sub(path, "selectors"), selectors, kSelectorsMax);
+  int64_t count = request.count();
   if (mode == "All" && count != 0) out.invalid(sub(path, "count"), count, "must not be specified when allocationMode is 'All'");
   if (mode == "ExactCount" && count <= 0) out.invalid(sub(path, "count"), count, "must be greater than zero");
 }
 
 void check_choice(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "name");
+  std::string_view name = view::DeviceSubRequest(value).name();
   out.invalid_all(sub(path, "name"), name, dns_label_problems(name));
   check_what_is_asked(value, path, out);
 }
 
 void check_device_selector(const json::value& value, const std::string& path, Findings& out) {
-  if (!has(value, "cel")) return out.required(sub(path, "cel"));
-  if (get_string(value, "cel.expression").size() > kCelSelectorBytesMax)
-    out.too_long(sub(path, "cel.expression"), kCelSelectorBytesMax);
+  view::DeviceSelector selector(value);
+  if (!selector.has_cel()) return out.required(sub(path, "cel"));
+  if (selector.cel().expression().size() > kCelSelectorBytesMax) out.too_long(sub(path, "cel.expression"), kCelSelectorBytesMax);
 }
 
 void check_device_toleration(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view key = get_string(value, "key"), text = get_string(value, "value");
+  view::DeviceToleration toleration(value);
+  std::string_view key = toleration.key(), text = toleration.value();
   if (!key.empty()) check_qualified(out, sub(path, "key"), key);
-  bool exists = get_string(value, "operator") == "Exists";
+  bool exists = toleration.operator_() == "Exists";
   if (exists && !text.empty()) out.invalid(sub(path, "value"), text, "must be empty for operator `Exists`");
   if (!exists) out.invalid_all(sub(path, "value"), text, label_value_problems(text));
 }
 
 void check_raw(Findings& out, const std::string& path, const json::value* value) {
-  if (!value || value->is_null()) return;  // the tables check required fields
+  if (!value) return;  // the tables check required fields
   if (to_text(*value).size() > kOpaqueParametersBytesMax) return out.too_long(path, kOpaqueParametersBytesMax);
   if (!value->is_object()) out.invalid(path, "<value omitted>", "must be a valid JSON object");
 }
 
 void check_opaque(const json::value& value, const std::string& path, Findings& out) {
-  if (std::string_view driver = get_string(value, "driver"); !driver.empty()) check_driver_name(out, sub(path, "driver"), driver);
-  check_raw(out, sub(path, "parameters"), find(value, "parameters"));
+  view::OpaqueDeviceConfiguration opaque(value);
+  if (!opaque.driver().empty()) check_driver_name(out, sub(path, "driver"), opaque.driver());
+  check_raw(out, sub(path, "parameters"), opaque.parameters());
 }
 
 void check_device_class_spec(const json::value& value, const std::string& path, Findings& out) {
-  const json::array& selectors = get_array(value, "selectors");
-  const json::array& configs = get_array(value, "config");
-  if (selectors.size() > kSelectorsMax) out.too_many(sub(path, "selectors"), selectors.size(), kSelectorsMax);
-  if (configs.size() > kConfigMax) out.too_many(sub(path, "config"), configs.size(), kConfigMax);
-  std::string_view name = get_string(value, "extendedResourceName");
+  view::DeviceClassSpec spec(value);
+  size_t selectors = spec.selectors().size(), configs = spec.config().size();
+  if (selectors > kSelectorsMax) out.too_many(sub(path, "selectors"), selectors, kSelectorsMax);
+  if (configs > kConfigMax) out.too_many(sub(path, "config"), configs, kConfigMax);
+  std::string_view name = spec.extended_resource_name();
   bool native = name.find('/') == name.npos || name.find("kubernetes.io/") != name.npos || name.starts_with("requests.");
   bool good = !native && qualified_name_problems("requests." + std::string(name)).empty();
-  if (has(value, "extendedResourceName") && !good)
+  if (spec.has_extended_resource_name() && !good)
     out.invalid(sub(path, "extendedResourceName"), name, "must be a valid extended resource name");
 }
 
@@ -167,27 +176,26 @@ constexpr NamedValidationRule kDeviceChecks[] = {
 
 // ---- allocations ----
 
-std::string identity_of(const json::value& device) {
-  std::string text = std::string(get_string(device, "driver")) + "/" + std::string(get_string(device, "pool")) + "/" +
-                     std::string(get_string(device, "device"));
-  std::string_view share = get_string(device, "shareID");
-  return share.empty() ? text : text + "/" + std::string(share);
+// Of a result of an allocation, and of an allocated device's status.
+template <typename Device>
+std::string identity_of(Device device) {
+  std::string text = std::string(device.driver()) + "/" + std::string(device.pool()) + "/" + std::string(device.device());
+  return device.share_id().empty() ? text : text + "/" + std::string(device.share_id());
 }
 
-void check_results(Findings& out, const json::value& claim) {
-  const json::value* devices = find(claim, "spec.devices");
-  RequestNames names = devices ? request_names(*devices) : RequestNames();
-  const json::array& results = get_array(claim, "status.allocation.devices.results");
+void check_results(Findings& out, view::ResourceResourceClaim claim) {
+  RequestNames names = request_names(claim.spec().devices());
+  view::Range<view::DeviceRequestAllocationResult> results = claim.status().allocation().devices().results();
   std::string path = "status.allocation.devices.results";
   if (results.size() > kRequestsMax) return out.too_many(path, results.size(), kRequestsMax);
   for (size_t i = 0; i < results.size(); ++i) {
     std::string at = item(path, i);
-    check_request_reference(out, sub(at, "request"), get_string(results[i], "request"), names);
-    check_driver_name(out, sub(at, "driver"), get_string(results[i], "driver"));
-    check_pool_name(out, sub(at, "pool"), get_string(results[i], "pool"));
-    std::string_view device = get_string(results[i], "device");
-    out.invalid_all(sub(at, "device"), device, dns_label_problems(device));
-    check_binding_conditions(out, at, results[i]);
+    view::DeviceRequestAllocationResult result = results[i];
+    check_request_reference(out, sub(at, "request"), result.request(), names);
+    check_driver_name(out, sub(at, "driver"), result.driver());
+    check_pool_name(out, sub(at, "pool"), result.pool());
+    out.invalid_all(sub(at, "device"), result.device(), dns_label_problems(result.device()));
+    check_binding_conditions(out, at, result.binding_conditions(), result.binding_failure_conditions());
   }
 }
 
@@ -196,47 +204,52 @@ void check_results(Findings& out, const json::value& claim) {
 std::span<const NamedValidationRule> device_rules() { return kDeviceChecks; }
 
 void check_device_claim_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  check_immutable(out, "spec", find(now, "spec"), find(before, "spec"));
+  check_immutable(out, "spec", view::ResourceResourceClaim(now).spec().pointer(),
+                  view::ResourceResourceClaim(before).spec().pointer());
 }
 
 void check_device_claim_status(const json::value& now, const json::value& before, Findings& out) {
-  const json::array& users = get_array(now, "status.reservedFor");
-  if (check_named(out, "status.reservedFor", users, kReservedMax, "uid")) {
+  using User = view::ResourceClaimConsumerReference;
+  view::ResourceResourceClaim claim(now);
+  view::ResourceClaimStatus status = claim.status(), old = view::ResourceResourceClaim(before).status();
+  view::Range<User> users = status.reserved_for();
+  if (check_named(out, "status.reservedFor", users, kReservedMax, &User::uid)) {
     for (size_t i = 0; i < users.size(); ++i) {
-      for (std::string_view field : {"resource", "name", "uid"}) {
-        if (get_string(users[i], field).empty()) out.required(sub(item("status.reservedFor", i), field));
-      }
+      std::string at = item("status.reservedFor", i);
+      if (users[i].resource().empty()) out.required(sub(at, "resource"));
+      if (users[i].name().empty()) out.required(sub(at, "name"));
+      if (users[i].uid().empty()) out.required(sub(at, "uid"));
     }
   }
-  bool allocated = has(now, "status.allocation");
+  bool allocated = status.has_allocation();
   if (!users.empty() && !allocated) out.forbidden("status.reservedFor", "may not be specified when `allocated` is not set");
-  if (!get_string(now, "metadata.deletionTimestamp").empty() && allocated) {
+  if (!claim.metadata().deletion_timestamp().empty() && allocated) {
     std::set<std::string_view> known;
-    for (const json::value& user : get_array(before, "status.reservedFor")) known.insert(get_string(user, "uid"));
+    for (User user : old.reserved_for()) known.insert(user.uid());
     bool added = false;
-    for (const json::value& user : users) added = added || !known.count(get_string(user, "uid"));
+    for (User user : users) added = added || !known.count(user.uid());
     if (added) {
       out.forbidden("status.reservedFor",
                     "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set");
     }
   }
   std::set<std::string> given, told;
-  for (const json::value& result : get_array(now, "status.allocation.devices.results")) given.insert(identity_of(result));
-  const json::array& devices = get_array(now, "status.devices");
+  for (view::DeviceRequestAllocationResult result : status.allocation().devices().results()) given.insert(identity_of(result));
+  view::Range<view::AllocatedDeviceStatus> devices = status.devices();
   for (size_t i = 0; i < devices.size(); ++i) {
     std::string at = item("status.devices", i), identity = identity_of(devices[i]);
-    check_driver_name(out, sub(at, "driver"), get_string(devices[i], "driver"));
-    check_pool_name(out, sub(at, "pool"), get_string(devices[i], "pool"));
+    check_driver_name(out, sub(at, "driver"), devices[i].driver());
+    check_pool_name(out, sub(at, "pool"), devices[i].pool());
     if (!given.count(identity)) out.invalid(at, identity, "must be an allocated device in the claim");
     if (!told.insert(identity).second) out.duplicate(at, identity);
-    size_t conditions = get_array(devices[i], "conditions").size();
+    size_t conditions = devices[i].conditions().size();
     if (conditions > kDeviceConditionsMax) out.too_many(sub(at, "conditions"), conditions, kDeviceConditionsMax);
-    check_raw(out, sub(at, "data"), find(devices[i], "data"));
+    check_raw(out, sub(at, "data"), devices[i].data());
   }
-  if (allocated && has(before, "status.allocation")) {
-    check_immutable(out, "status.allocation", find(now, "status.allocation"), find(before, "status.allocation"));
+  if (allocated && old.has_allocation()) {
+    check_immutable(out, "status.allocation", status.allocation().pointer(), old.allocation().pointer());
   } else if (allocated) {
-    check_results(out, now);
+    check_results(out, claim);
   }
 }
 

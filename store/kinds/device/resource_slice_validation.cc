@@ -2,8 +2,10 @@
 // Validation of device offers in resource.k8s.io: ResourceSlices, which are parts of pools of devices. Source: Kubernetes 1.36,
 // pkg/apis/resource/validation.
 #include <algorithm>
+#include <optional>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "store/kinds/device/device_kinds.h"
@@ -47,12 +49,14 @@ bool is_version(std::string_view text) {
 }
 
 void check_attribute(const json::value& value, const std::string& path, Findings& out) {
+  view::DeviceAttribute attribute(value);
   size_t given = 0;
-  for (const char* field : {"bool", "int", "string", "version", "bools", "ints", "strings", "versions"})
-    given += has(value, field);
-  if (get_string(value, "string").size() > kAttributeTextMax) out.too_long(sub(path, "string"), kAttributeTextMax);
-  std::string_view version = get_string(value, "version");
-  if (has(value, "version") && !is_version(version)) {
+  for (bool one : {attribute.has_bool_(), attribute.has_int_(), attribute.has_string(), attribute.has_version(),
+                   attribute.has_bools(), attribute.has_ints(), attribute.has_strings(), attribute.has_versions()})
+    given += one;
+  if (attribute.string().size() > kAttributeTextMax) out.too_long(sub(path, "string"), kAttributeTextMax);
+  std::string_view version = attribute.version();
+  if (attribute.has_version() && !is_version(version)) {
     out.invalid(sub(path, "version"), version, "must be a string compatible with semver.org spec 2.0.0");
     if (version.size() > kAttributeTextMax) out.too_long(sub(path, "version"), kAttributeTextMax);
   }
@@ -60,55 +64,56 @@ void check_attribute(const json::value& value, const std::string& path, Findings
   if (given > 1) out.invalid_json(path, value, "exactly one value must be specified");
 }
 
-void check_counters(const json::value& value, const std::string& path, Findings& out) {
-  const json::object& counters = get_object(value, "counters");
+void check_counters(const json::object& counters, const std::string& path, Findings& out) {
   if (counters.size() > kCountersMax) return out.too_many(sub(path, "counters"), counters.size(), kCountersMax);
   for (const auto& pair : counters)
     out.invalid_all(entry(sub(path, "counters"), pair.key()), pair.key(), dns_label_problems(pair.key()));
 }
 
 void check_counter_set(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "name");
-  if (!name.empty()) out.invalid_all(sub(path, "name"), name, dns_label_problems(name));
-  check_counters(value, path, out);
+  view::CounterSet set(value);
+  if (!set.name().empty()) out.invalid_all(sub(path, "name"), set.name(), dns_label_problems(set.name()));
+  check_counters(set.counters(), path, out);
 }
 
 void check_consumption(const json::value& value, const std::string& path, Findings& out) {
-  std::string_view name = get_string(value, "counterSet");
+  view::DeviceCounterConsumption consumption(value);
+  std::string_view name = consumption.counter_set();
   if (!name.empty()) out.invalid_all(sub(path, "counterSet"), name, dns_label_problems(name));
-  check_counters(value, path, out);
+  check_counters(consumption.counters(), path, out);
 }
 
 void check_taint(const json::value& value, const std::string& path, Findings& out) {
-  check_label_name(out, sub(path, "key"), get_string(value, "key"));
-  std::string_view text = get_string(value, "value");
+  check_label_name(out, sub(path, "key"), view::DeviceTaint(value).key());
+  std::string_view text = view::DeviceTaint(value).value();
   out.invalid_all(sub(path, "value"), text, label_value_problems(text));
 }
 
-struct Amounts {  // of a policy; an invalid quantity reads as 0
-  const json::value& policy;
-  Quantity at(std::string_view path) const { return Quantity::parse(get_string(policy, path)).value_or(Quantity()); }
-};
+// Of a policy. An absent or invalid quantity reads as 0.
+Quantity policy_amount(const json::value* amount) {
+  return amount ? Quantity::from_json(*amount).value_or(Quantity()) : Quantity();
+}
 
-void check_request_policy(Findings& out, const std::string& path, const json::value& capacity) {
-  const json::value& policy = *find(capacity, "requestPolicy");
-  const json::array& options = get_array(policy, "validValues");
-  bool ranges = has(policy, "validRange");
+void check_request_policy(Findings& out, const std::string& path, view::DeviceCapacity capacity) {
+  view::CapacityRequestPolicy policy = capacity.request_policy();
+  view::CapacityRequestPolicyRange range = policy.valid_range();
+  view::Range<const json::value*> options = policy.valid_values();
+  bool ranges = policy.has_valid_range();
   if (!options.empty() && ranges) {
     return out.forbidden(
         path, "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the same time");
   }
   std::string_view form = ranges ? "validRange" : "validValues";
   if (options.empty() && !ranges) return;
-  if (!has(policy, "default")) return out.required(sub(path, "default"), "required when " + std::string(form) + " is defined");
-  Quantity all = Amounts{capacity}.at("value"), chosen = Amounts{policy}.at("default");
+  if (!policy.has_default_()) return out.required(sub(path, "default"), "required when " + std::string(form) + " is defined");
+  Quantity all = policy_amount(capacity.value()), chosen = policy_amount(policy.default_());
   std::string at = sub(path, form), larger = " is larger than capacity value: " + all.text();
   if (!ranges) {
     if (options.size() > kOptionsMax) return out.too_many(at, options.size(), kOptionsMax);
     bool found = false;
     std::optional<Quantity> last;
     for (size_t i = 0; i < options.size(); ++i) {
-      Quantity option = Quantity::from_json(options[i]).value_or(Quantity());
+      Quantity option = policy_amount(options[i]);
       if (last && *last > option) out.invalid(item(at, i), option.text(), "values must be sorted in ascending order");
       if (last && *last == option) out.duplicate(item(at, i), std::to_string(option.value()));
       if (option > all) out.invalid(item(at, i), option.text(), "option" + larger);
@@ -118,16 +123,15 @@ void check_request_policy(Findings& out, const std::string& path, const json::va
     if (!found) out.invalid(at, chosen.text(), "default value is not valid according to the requestPolicy");
     return;
   }
-  if (!has(policy, "validRange.min")) return;  // the tables report it
-  Quantity min = Amounts{policy}.at("validRange.min"), max = Amounts{policy}.at("validRange.max"),
-           step = Amounts{policy}.at("validRange.step");
+  if (!range.has_min()) return;  // the tables report it
+  Quantity min = policy_amount(range.min()), max = policy_amount(range.max()), step = policy_amount(range.step());
   if (min > all) out.invalid(sub(at, "min"), min.text(), "min" + larger);
   if (chosen < min) out.invalid(sub(at, "min"), chosen.text(), "default is less than min: " + min.text());
-  bool bounded = has(policy, "validRange.max");
+  bool bounded = range.has_max();
   if (bounded && min > max) out.invalid(sub(at, "max"), min.text(), "min is larger than max: " + max.text());
   if (bounded && max > all) out.invalid(sub(at, "max"), max.text(), "max" + larger);
   if (bounded && chosen > max) out.invalid(sub(at, "max"), chosen.text(), "default is more than max: " + max.text());
-  if (!has(policy, "validRange.step") || step.value() <= 0) return;
+  if (!range.has_step() || step.value() <= 0) return;
   Quantity one = min;
   one += step;
   if (one > all) out.invalid(sub(at, "step"), step.text(), "one step " + one.text() + larger);
@@ -140,10 +144,10 @@ void check_request_policy(Findings& out, const std::string& path, const json::va
   if (bounded) fits(max);
 }
 
-void check_nodes_of_device(Findings& out, const std::string& path, const json::value& device, bool per_device) {
+void check_nodes_of_device(Findings& out, const std::string& path, view::Device device, bool per_device) {
   std::vector<std::string> given;
-  std::string_view node = get_string(device, "nodeName");
-  bool any = has(device, "nodeName") || has(device, "nodeSelector") || has(device, "allNodes");
+  std::string_view node = device.node_name();
+  bool any = device.has_node_name() || device.has_node_selector() || device.has_all_nodes();
   if (!per_device) {
     if (any) {
       out.add({"FieldValueInvalid",
@@ -156,12 +160,12 @@ void check_nodes_of_device(Findings& out, const std::string& path, const json::v
   if (!node.empty()) {
     given.push_back("`nodeName`");
     out.invalid_all(sub(path, "nodeName"), node, dns_subdomain_problems(node));
-  } else if (has(device, "nodeName")) {
+  } else if (device.has_node_name()) {
     out.invalid(sub(path, "nodeName"), node, "must not be empty");
   }
-  if (has(device, "nodeSelector")) given.push_back("`nodeSelector`");
-  if (get_bool(device, "allNodes")) given.push_back("`allNodes`");
-  else if (has(device, "allNodes"))
+  if (device.has_node_selector()) given.push_back("`nodeSelector`");
+  if (device.all_nodes()) given.push_back("`allNodes`");
+  else if (device.has_all_nodes())
     out.add({"FieldValueInvalid", "Invalid value: false: must be either unset or set to true", sub(path, "allNodes")});
   constexpr std::string_view kOne =
       "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is "
@@ -170,95 +174,96 @@ void check_nodes_of_device(Findings& out, const std::string& path, const json::v
   if (given.size() > 1) out.invalid(path, "{" + join(given, ", ") + "}", kOne);
 }
 
-void check_device(Findings& out, const std::string& path, const json::value& device, bool per_device) {
-  std::string_view name = get_string(device, "name");
-  out.invalid_all(sub(path, "name"), name, dns_label_problems(name));
-  const json::object& attributes = get_object(device, "attributes");
-  const json::object& capacities = get_object(device, "capacity");
+void check_device(Findings& out, const std::string& path, view::Device device, bool per_device) {
+  out.invalid_all(sub(path, "name"), device.name(), dns_label_problems(device.name()));
+  const json::object& attributes = device.attributes();
+  const json::object& capacities = device.capacity();
   if (size_t features = attributes.size() + capacities.size(); features > kFeaturesMax) {
     out.invalid(path, int64_t(features), "the total number of attributes and capacities must not exceed 32");
   }
   for (const auto& pair : attributes) check_device_name(out, entry(sub(path, "attributes"), pair.key()), pair.key(), false);
-  bool several = get_bool(device, "allowMultipleAllocations");
+  bool several = device.allow_multiple_allocations();
   for (const auto& pair : capacities) {
     std::string at = entry(sub(path, "capacity"), pair.key());
     check_device_name(out, at, pair.key(), false);
-    if (!has(pair.value(), "requestPolicy")) continue;
-    if (several) check_request_policy(out, sub(at, "requestPolicy"), pair.value());
+    view::DeviceCapacity capacity(pair.value());
+    if (!capacity.has_request_policy()) continue;
+    if (several) check_request_policy(out, sub(at, "requestPolicy"), capacity);
     else out.forbidden(sub(at, "requestPolicy"), "allowMultipleAllocations must be true");
   }
-  size_t taints = get_array(device, "taints").size();
+  size_t taints = device.taints().size();
   if (taints > kTaintsMax) out.too_many(sub(path, "taints"), taints, kTaintsMax);
-  const json::array& consumed = get_array(device, "consumesCounters");
+  view::Range<view::DeviceCounterConsumption> consumed = device.consumes_counters();
   if (consumed.size() > kConsumptionsMax) out.too_many(sub(path, "consumesCounters"), consumed.size(), kConsumptionsMax);
   std::set<std::string_view> sets;
   for (size_t i = 0; i < consumed.size(); ++i) {
-    std::string_view set = get_string(consumed[i], "counterSet");
+    std::string_view set = consumed[i].counter_set();
     if (!sets.insert(set).second) out.duplicate(item(sub(path, "consumesCounters"), i), set);
   }
   check_nodes_of_device(out, path, device, per_device);
-  check_binding_conditions(out, path, device);
+  check_binding_conditions(out, path, device.binding_conditions(), device.binding_failure_conditions());
 }
 
 // ---- slices ----
 
-void check_nodes(Findings& out, const std::string& path, const json::value& spec) {
+void check_nodes(Findings& out, const std::string& path, view::ResourceSliceSpec spec) {
   std::vector<std::string> given;
-  std::string_view node = get_string(spec, "nodeName");
+  std::string_view node = spec.node_name();
   if (!node.empty()) {
     given.push_back("`nodeName`");
     out.invalid_all(sub(path, "nodeName"), node, dns_subdomain_problems(node));
-  } else if (has(spec, "nodeName")) {
+  } else if (spec.has_node_name()) {
     out.invalid(sub(path, "nodeName"), node, "must be either unset or set to a non-empty string");
   }
-  if (has(spec, "nodeSelector")) {
+  if (view::NodeSelector selector = spec.node_selector()) {
     given.push_back("`nodeSelector`");
-    const json::value* terms = find(spec, "nodeSelector.nodeSelectorTerms");
-    static const json::value nothing;
-    if (get_array(spec, "nodeSelector.nodeSelectorTerms").size() != 1) {
-      out.invalid_json(sub(path, "nodeSelector.nodeSelectorTerms"), terms ? *terms : nothing,
+    view::Range<view::NodeSelectorTerm> terms = selector.node_selector_terms();
+    if (terms.size() != 1) {
+      out.invalid_json(sub(path, "nodeSelector.nodeSelectorTerms"),
+                       selector.has_node_selector_terms() ? json::value(terms.raw()) : json::value(),
                        "must have exactly one node selector term");
     }
   }
-  for (std::string_view field : {"allNodes", "perDeviceNodeSelection"}) {
-    if (get_bool(spec, field)) given.push_back("`" + std::string(field) + "`");
-    else if (has(spec, field))
+  auto check_flag = [&](const std::string& field, bool set, bool present) {
+    if (set) given.push_back("`" + field + "`");
+    else if (present)
       out.add({"FieldValueInvalid", "Invalid value: false: must be either unset or set to true", sub(path, field)});
-  }
+  };
+  check_flag("allNodes", spec.all_nodes(), spec.has_all_nodes());
+  check_flag("perDeviceNodeSelection", spec.per_device_node_selection(), spec.has_per_device_node_selection());
   constexpr std::string_view kOne = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
   if (given.empty()) out.required(path, kOne);
   if (given.size() > 1) out.invalid(path, "{" + join(given, ", ") + "}", std::string(kOne) + ", but multiple fields are set");
 }
 
 void check_slice_spec(const json::value& value, const std::string& path, Findings& out) {
-  if (std::string_view driver = get_string(value, "driver"); !driver.empty()) check_driver_name(out, sub(path, "driver"), driver);
-  if (std::string_view pool = get_string(value, "pool.name"); !pool.empty()) check_pool_name(out, sub(path, "pool.name"), pool);
-  int64_t count = get_int(value, "pool.resourceSliceCount"), generation = get_int(value, "pool.generation");
+  view::ResourceSliceSpec spec(value);
+  view::ResourcePool pool = spec.pool();
+  if (!spec.driver().empty()) check_driver_name(out, sub(path, "driver"), spec.driver());
+  if (!pool.name().empty()) check_pool_name(out, sub(path, "pool.name"), pool.name());
+  int64_t count = pool.resource_slice_count(), generation = pool.generation();
   if (count <= 0) out.invalid(sub(path, "pool.resourceSliceCount"), count, "must be greater than zero");
   if (generation < 0) out.invalid(sub(path, "pool.generation"), generation, "must be greater than or equal to zero");
-  check_nodes(out, path, value);
-  const json::array& devices = get_array(value, "devices");
-  const json::array& sets = get_array(value, "sharedCounters");
-  if (has(value, "sharedCounters") && has(value, "devices")) {
+  check_nodes(out, path, spec);
+  view::Range<view::Device> devices = spec.devices();
+  view::Range<view::CounterSet> sets = spec.shared_counters();
+  if (spec.has_shared_counters() && spec.has_devices())
     out.invalid(path, "", "only one of `sharedCounters` or `devices` is allowed");
-  }
   size_t max = kDevicesMax;
-  for (const json::value& device : devices) {
-    bool special = !get_array(device, "taints").empty() || !get_array(device, "consumesCounters").empty();
-    if (special) max = kSpecialDevicesMax;
-  }
+  for (view::Device device : devices)
+    if (!device.taints().empty() || !device.consumes_counters().empty()) max = kSpecialDevicesMax;
   std::string at = sub(path, "devices");
   if (devices.size() > max) return out.too_many(at, devices.size(), max);
   std::set<std::string_view> names;
   for (size_t i = 0; i < devices.size(); ++i) {
-    check_device(out, item(at, i), devices[i], get_bool(value, "perDeviceNodeSelection"));
-    std::string_view name = get_string(devices[i], "name");
+    check_device(out, item(at, i), devices[i], spec.per_device_node_selection());
+    std::string_view name = devices[i].name();
     if (!names.insert(name).second) out.duplicate(item(at, i), name);
   }
   if (sets.size() > kCounterSetsMax) return out.too_many(sub(path, "sharedCounters"), sets.size(), kCounterSetsMax);
   std::set<std::string_view> set_names;
   for (size_t i = 0; i < sets.size(); ++i) {
-    std::string_view name = get_string(sets[i], "name");
+    std::string_view name = sets[i].name();
     if (!set_names.insert(name).second) out.duplicate(item(sub(path, "sharedCounters"), i), name);
   }
 }
@@ -293,8 +298,8 @@ void check_pool_name(Findings& out, const std::string& path, std::string_view na
   for (std::string_view part : split(name, '/')) out.invalid_all(path, part, dns_subdomain_problems(part));
 }
 
-void check_binding_conditions(Findings& out, const std::string& path, const json::value& device) {
-  std::vector<std::string_view> good = texts_at(device, "bindingConditions"), bad = texts_at(device, "bindingFailureConditions");
+void check_binding_conditions(Findings& out, const std::string& path, view::Range<std::string_view> good,
+                              view::Range<std::string_view> bad) {
   std::set<std::string_view> wanted(good.begin(), good.end());
   for (auto [field, texts] : {std::pair{"bindingConditions", &good}, {"bindingFailureConditions", &bad}}) {
     std::string at = sub(path, field);

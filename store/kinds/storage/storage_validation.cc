@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of PersistentVolumes and PersistentVolumeClaims: exactly one source, a size, compatible access modes; the storage is
 // immutable. Source: core/v1 API reference; Kubernetes "Persistent Volumes".
+#include <optional>
+#include <utility>
+
 #include "runtime/base/text.h"
 #include "store/kinds/storage/storage_kinds.h"
 #include "store/object/quantity.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -33,10 +37,9 @@ constexpr std::string_view kVolumeSources[] = {"hostPath",
 constexpr std::string_view kOldClass = "volume.beta.kubernetes.io/storage-class";
 constexpr size_t kDriverBytesMax = 63;
 
-void check_modes(const json::value& spec, const std::string& path, Findings& out) {
+void check_modes(view::Range<std::string_view> modes, const std::string& path, Findings& out) {
   bool alone = false, shared = false;
-  for (const json::value& mode : get_array(spec, "accessModes")) {
-    std::string_view text = mode.is_string() ? std::string_view(mode.get_string()) : std::string_view();
+  for (std::string_view text : modes) {
     bool supported = text == "ReadWriteOnce" || text == "ReadOnlyMany" || text == "ReadWriteMany" || text == "ReadWriteOncePod";
     if (!supported) {
       out.not_supported(sub(path, "accessModes"), text, {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"});
@@ -52,8 +55,7 @@ void check_size(const json::value& amount, const std::string& path, Findings& ou
   if (size && (size->is_zero() || size->negative())) out.invalid(path, size->text(), "must be greater than zero");
 }
 
-void check_class(const json::value& spec, std::string_view field, const std::string& path, Findings& out) {
-  std::string_view name = get_string(spec, field);
+void check_class(std::string_view name, std::string_view field, const std::string& path, Findings& out) {
   if (!name.empty()) out.invalid_all(sub(path, field), name, dns_subdomain_problems(name));
 }
 
@@ -64,65 +66,66 @@ bool is_root(std::string_view path) {
   return path.starts_with('/');
 }
 
-void check_volume_capacity(const json::value& spec, const std::string& path, Findings& out) {
-  const json::object& capacity = get_object(spec, "capacity");
+void check_volume_capacity(const json::object& capacity, const std::string& path, Findings& out) {
   std::string at = sub(path, "capacity");
   if (capacity.empty()) out.required(at);
   if (!capacity.contains("storage") || capacity.size() > 1) out.not_supported_json(at, json::value(capacity), {"storage"});
   for (const auto& pair : capacity) check_size(pair.value(), entry(at, pair.key()), out);
 }
 
-void check_volume_spec(const json::value& spec, const std::string& path, Findings& out) {
-  if (get_array(spec, "accessModes").empty()) out.required(sub(path, "accessModes"));
-  check_modes(spec, path, out);
-  check_volume_capacity(spec, path, out);
+void check_volume_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::PersistentVolumeSpec spec(value);
+  if (spec.access_modes().empty()) out.required(sub(path, "accessModes"));
+  check_modes(spec.access_modes(), path, out);
+  check_volume_capacity(spec.capacity(), path, out);
   size_t sources = 0;
   for (std::string_view source : kVolumeSources) {
-    if (find(spec, source) && ++sources > 1) out.forbidden(sub(path, source), "may not specify more than 1 volume type");
+    if (spec.members().contains(source) && ++sources > 1)
+      out.forbidden(sub(path, source), "may not specify more than 1 volume type");
   }
   if (sources == 0) out.required(path, "must specify a volume type");
-  if (find(spec, "local") && !find(spec, "nodeAffinity.required")) {
+  if (spec.has_local() && !spec.node_affinity().has_required()) {
     out.required(sub(path, "nodeAffinity"), "Local volume requires node affinity");
   }
-  if (const json::value* affinity = find(spec, "nodeAffinity"); affinity && !find(*affinity, "required")) {
+  if (spec.has_node_affinity() && !spec.node_affinity().has_required()) {
     out.required(sub(path, "nodeAffinity.required"), "must specify required node constraints");
   }
-  if (is_root(get_string(spec, "hostPath.path")) && get_string(spec, "persistentVolumeReclaimPolicy") == "Recycle") {
+  if (is_root(spec.host_path().path()) && spec.persistent_volume_reclaim_policy() == "Recycle") {
     out.forbidden(sub(path, "persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
   }
-  check_class(spec, "storageClassName", path, out);
-  const json::value* attributes = find(spec, "volumeAttributesClassName");
-  if (!attributes) return;
-  if (get_string(spec, "volumeAttributesClassName").empty()) {
-    out.required(sub(path, "volumeAttributesClassName"), "an empty string is disallowed");
-  }
-  check_class(spec, "volumeAttributesClassName", path, out);
-  if (!find(spec, "csi")) out.required(sub(path, "csi"), "has to be specified when using volumeAttributesClassName");
+  check_class(spec.storage_class_name(), "storageClassName", path, out);
+  if (!spec.has_volume_attributes_class_name()) return;
+  std::string_view attributes = spec.volume_attributes_class_name();
+  if (attributes.empty()) out.required(sub(path, "volumeAttributesClassName"), "an empty string is disallowed");
+  check_class(attributes, "volumeAttributesClassName", path, out);
+  if (!spec.has_csi()) out.required(sub(path, "csi"), "has to be specified when using volumeAttributesClassName");
 }
 
-void check_csi(const json::value& csi, const std::string& path, Findings& out) {
-  std::string_view driver = get_string(csi, "driver");
+void check_csi(const json::value& value, const std::string& path, Findings& out) {
+  view::CSIPersistentVolumeSource csi(value);
+  std::string_view driver = csi.driver();
   if (driver.size() > kDriverBytesMax) out.too_long(sub(path, "driver"), kDriverBytesMax);
   if (!driver.empty()) out.invalid_all(sub(path, "driver"), driver, dns_subdomain_problems(to_lower(driver)));
-  for (std::string_view name :
-       {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"}) {
-    const json::value* secret = find(csi, name);
-    if (!secret) continue;
-    for (std::string_view part : {"name", "namespace"}) {
-      if (get_string(*secret, part).empty()) out.required(sub(sub(path, name), part));
-    }
-  }
+  auto check_secret = [&](std::string_view field, view::SecretReference secret) {
+    if (!secret) return;
+    if (secret.name().empty()) out.required(sub(sub(path, field), "name"));
+    if (secret.namespace_().empty()) out.required(sub(sub(path, field), "namespace"));
+  };
+  check_secret("controllerPublishSecretRef", csi.controller_publish_secret_ref());
+  check_secret("controllerExpandSecretRef", csi.controller_expand_secret_ref());
+  check_secret("nodePublishSecretRef", csi.node_publish_secret_ref());
+  check_secret("nodeExpandSecretRef", csi.node_expand_secret_ref());
 }
 
 void check_local_volume(const json::value& local, const std::string& path, Findings& out) {
-  for (std::string_view part : split(get_string(local, "path"), '/')) {
-    if (part == "..") return out.invalid(sub(path, "path"), get_string(local, "path"), "must not contain '..'");
+  std::string_view text = view::LocalVolumeSource(local).path();
+  for (std::string_view part : split(text, '/')) {
+    if (part == "..") return out.invalid(sub(path, "path"), text, "must not contain '..'");
   }
 }
 
-void check_data_source(const json::value& source, const std::string& path, Findings& out) {
-  std::string_view group = get_string(source, "apiGroup"), kind = get_string(source, "kind"),
-                   ns = get_string(source, "namespace");
+void check_data_source(view::TypedObjectReference source, const std::string& path, Findings& out) {
+  std::string_view group = source.api_group(), kind = source.kind(), ns = source.namespace_();
   if (group.empty() && kind != "PersistentVolumeClaim") {
     out.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
   }
@@ -130,26 +133,27 @@ void check_data_source(const json::value& source, const std::string& path, Findi
   if (!ns.empty()) out.invalid_all(sub(path, "namespace"), ns, dns_label_problems(ns));
 }
 
-void check_claim_spec(const json::value& spec, const std::string& path, Findings& out) {
-  if (get_array(spec, "accessModes").empty()) out.required(sub(path, "accessModes"), "at least 1 access mode is required");
-  check_modes(spec, path, out);
+void check_claim_spec(const json::value& value, const std::string& path, Findings& out) {
+  view::PersistentVolumeClaimSpec spec(value);
+  if (spec.access_modes().empty()) out.required(sub(path, "accessModes"), "at least 1 access mode is required");
+  check_modes(spec.access_modes(), path, out);
   std::string at = entry(sub(path, "resources"), "storage");
-  if (const json::value* size = get_object(spec, "resources.requests").if_contains("storage")) check_size(*size, at, out);
+  if (const json::value* size = spec.resources().requests().if_contains("storage")) check_size(*size, at, out);
   else out.required(at);
-  check_class(spec, "storageClassName", path, out);
-  check_class(spec, "volumeAttributesClassName", path, out);
-  const json::value *source = find(spec, "dataSource"), *reference = find(spec, "dataSourceRef");
-  if (source) check_data_source(*source, sub(path, "dataSource"), out);
-  if (reference) check_data_source(*reference, sub(path, "dataSourceRef"), out);
+  check_class(spec.storage_class_name(), "storageClassName", path, out);
+  check_class(spec.volume_attributes_class_name(), "volumeAttributesClassName", path, out);
+  view::TypedLocalObjectReference source = spec.data_source();
+  view::TypedObjectReference reference = spec.data_source_ref();
+  if (source) check_data_source(view::TypedObjectReference(source.raw()), sub(path, "dataSource"), out);
+  if (reference) check_data_source(reference, sub(path, "dataSourceRef"), out);
   if (!source || !reference) return;
   json::value shown = json::object();  // printed as {}: the error is about two fields
-  if (!get_string(*reference, "namespace").empty()) {
+  if (!reference.namespace_().empty()) {
     return out.invalid_json(path, shown, "may not be specified when dataSourceRef.namespace is specified");
   }
-  for (std::string_view name : {"apiGroup", "kind", "name"}) {
-    if (get_string(*source, name) != get_string(*reference, name))
-      return out.invalid_json(path, shown, "must match dataSourceRef");
-  }
+  bool same =
+      source.api_group() == reference.api_group() && source.kind() == reference.kind() && source.name() == reference.name();
+  if (!same) out.invalid_json(path, shown, "must match dataSourceRef");
 }
 
 // Source: pkg/volume/validation/pv_validation.go, checkMountOption.
@@ -182,33 +186,40 @@ constexpr NamedValidationRule kStorageChecks[] = {
     {"io.k8s.api.core.v1.PersistentVolumeClaimSpec", check_claim_spec},
 };
 
-std::string_view old_class(const json::value& claim) {
-  const json::value* found = get_object(claim, "metadata.annotations").if_contains(kOldClass);
+std::string_view old_class(view::PersistentVolumeClaim claim) {
+  const json::value* found = claim.metadata().annotations().if_contains(kOldClass);
   return found && found->is_string() ? std::string_view(found->get_string()) : std::string_view();
 }
 
 // The spec of a claim without its mutable fields.
-json::value fixed_spec(const json::value& claim, bool bound, bool named, bool classed) {
-  json::value out = json::object(get_object(claim, "spec"));
+json::value fixed_spec(view::PersistentVolumeClaim claim, bool bound, bool named, bool classed) {
+  json::value out = json::object(claim.spec().members());
   json::object& spec = out.get_object();
   spec.erase("volumeAttributesClassName");
   if (!named) spec.erase("volumeName");
   if (!classed) spec.erase("storageClassName");
-  if (bound && find(out, "resources.requests")) make(out, "resources.requests").get_object().erase("storage");
+  if (bound && view::PersistentVolumeClaimSpec(out).resources().has_requests())
+    make(out, "resources.requests").get_object().erase("storage");
   return out;
 }
 
-Quantity storage_of(const json::value& object, std::string_view path) {
-  const json::value* found = get_object(object, path).if_contains("storage");
+Quantity storage_in(const json::object& amounts) {
+  const json::value* found = amounts.if_contains("storage");
   auto amount = found ? Quantity::from_json(*found) : Quantity();
   return amount ? *amount : Quantity();
 }
 
-void check_attributes_class_update(const json::value& now, const json::value& before, bool empty_is_wrong, Findings& out) {
-  const json::value *left = find(now, "spec.volumeAttributesClassName"), *right = find(before, "spec.volumeAttributesClassName");
-  if (!right) return;
-  if (!left) out.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");
-  else if (empty_is_wrong && *left != *right && left->is_string() && left->get_string().empty()) {
+// Of a volume or claim. Nullopt: none is named.
+template <typename Spec>
+std::optional<std::string_view> attributes_class_of(Spec spec) {
+  return spec.has_volume_attributes_class_name() ? std::optional(spec.volume_attributes_class_name()) : std::nullopt;
+}
+
+void check_attributes_class_update(std::optional<std::string_view> now, std::optional<std::string_view> before,
+                                   bool empty_is_wrong, Findings& out) {
+  if (!before) return;
+  if (!now) out.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");
+  else if (empty_is_wrong && now != before && now->empty()) {
     out.forbidden("spec.volumeAttributesClassName", "update from non-nil value to an empty string is forbidden");
   }
 }
@@ -222,29 +233,27 @@ constexpr std::pair<std::string_view, std::string_view> kRenamedLabels[] = {
     {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"}};
 
 // Gives the requirements of `old` the new names of their labels where `now` has them.
-void rename_labels(json::value& old, const json::value& now) {
-  constexpr std::string_view kTerms = "required.nodeSelectorTerms";
-  const json::array& terms = get_array(now, kTerms);
-  for (size_t i = 0; i < terms.size() && i < get_array(old, kTerms).size(); ++i) {
-    json::value& term = make(old, kTerms).get_array()[i];
-    const json::array& requirements = get_array(terms[i], "matchExpressions");
-    for (size_t j = 0; j < requirements.size() && j < get_array(term, "matchExpressions").size(); ++j) {
+void rename_labels(json::value& old, view::VolumeNodeAffinity now) {
+  view::Range<view::NodeSelectorTerm> terms = now.required().node_selector_terms();
+  for (size_t i = 0; i < terms.size() && i < view::VolumeNodeAffinity(old).required().node_selector_terms().size(); ++i) {
+    json::value& term = make(old, "required.nodeSelectorTerms").get_array()[i];
+    view::Range<view::NodeSelectorRequirement> requirements = terms[i].match_expressions();
+    for (size_t j = 0; j < requirements.size() && j < view::NodeSelectorTerm(term).match_expressions().size(); ++j) {
       json::value& requirement = make(term, "matchExpressions").get_array()[j];
       for (auto [before, after] : kRenamedLabels)
-        if (get_string(requirement, "key") == before && get_string(requirements[j], "key") == after)
+        if (view::NodeSelectorRequirement(requirement).key() == before && requirements[j].key() == after)
           make(requirement, "key") = after;
     }
   }
 }
 
-void check_place_stays(const json::value& now, const json::value& before, Findings& out) {
-  const json::value *place = find(now, "spec.nodeAffinity"), *old = find(before, "spec.nodeAffinity");
-  if (!old || (place && *place == *old)) return;
-  json::value renamed = *old;
-  if (place) rename_labels(renamed, *place);
-  if (!place || *place != renamed)
-    out.invalid_json("nodeAffinity", place ? *place : json::value(),
-                     "field is immutable, except for updating from beta label to GA");
+void check_place_stays(view::PersistentVolumeSpec now, view::PersistentVolumeSpec before, Findings& out) {
+  view::VolumeNodeAffinity place = now.node_affinity(), old = before.node_affinity();
+  if (!old || place.raw() == old.raw()) return;
+  json::value renamed = old.raw();
+  if (place) rename_labels(renamed, place);
+  if (place.raw() != renamed)
+    out.invalid_json("nodeAffinity", place.raw(), "field is immutable, except for updating from beta label to GA");
 }
 
 }  // namespace
@@ -252,9 +261,10 @@ void check_place_stays(const json::value& now, const json::value& before, Findin
 std::span<const NamedValidationRule> storage_rules() { return kStorageChecks; }
 
 void check_volume_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
+  view::PersistentVolumeSpec spec = view::PersistentVolume(now).spec(), old_spec = view::PersistentVolume(before).spec();
   std::string changed;
   for (std::string_view source : kVolumeSources) {
-    const json::value *left = find(now, sub("spec", source)), *right = find(before, sub("spec", source));
+    const json::value *left = spec.members().if_contains(source), *right = old_spec.members().if_contains(source);
     json::value mine = left ? *left : json::value(), old = right ? *right : json::value();
     if (source == "csi" && mine.is_object() && old.is_object() && !old.get_object().contains("controllerExpandSecretRef")) {
       mine.get_object().erase("controllerExpandSecretRef");
@@ -263,21 +273,21 @@ void check_volume_update(const json::value& now, const json::value& before, std:
   }
   if (!changed.empty())
     out.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation" + changed);
-  check_immutable(out, "volumeMode", find(now, "spec.volumeMode"), find(before, "spec.volumeMode"));
-  check_place_stays(now, before, out);
-  check_attributes_class_update(now, before, false, out);
+  check_immutable(out, "volumeMode", spec.volume_mode(), old_spec.volume_mode());
+  check_place_stays(spec, old_spec, out);
+  check_attributes_class_update(attributes_class_of(spec), attributes_class_of(old_spec), false, out);
 }
 
 void check_claim_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
-  bool bound = get_string(now, "status.phase") == "Bound", named = !get_string(before, "spec.volumeName").empty();
+  view::PersistentVolumeClaim claim(now), old_claim(before);
+  bool bound = claim.status().phase() == "Bound", named = !old_claim.spec().volume_name().empty();
   // A claim without a class may get one, but the one in its old annotation if that is set.
-  const json::value *mine = find(now, "spec.storageClassName"), *old = find(before, "spec.storageClassName");
-  bool gets_class = mine && mine->is_string() && !old &&
-                    (old_class(before).empty() || old_class(before) == std::string_view(mine->get_string()));
-  if (!gets_class && old_class(now) != old_class(before)) {
-    out.invalid(entry("metadata.annotations", kOldClass), old_class(now), "field is immutable");
+  bool gets_class = claim.spec().has_storage_class_name() && !old_claim.spec().has_storage_class_name() &&
+                    (old_class(old_claim).empty() || old_class(old_claim) == claim.spec().storage_class_name());
+  if (!gets_class && old_class(claim) != old_class(old_claim)) {
+    out.invalid(entry("metadata.annotations", kOldClass), old_class(claim), "field is immutable");
   }
-  json::value spec = fixed_spec(now, bound, named, !gets_class), old_spec = fixed_spec(before, bound, named, !gets_class);
+  json::value spec = fixed_spec(claim, bound, named, !gets_class), old_spec = fixed_spec(old_claim, bound, named, !gets_class);
   if (spec != old_spec) {
     std::string changed;
     for (std::string_view field : {"accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
@@ -289,12 +299,12 @@ void check_claim_update(const json::value& now, const json::value& before, std::
         "spec",
         "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims" + changed);
   }
-  Quantity size = storage_of(now, "spec.resources.requests"), old_size = storage_of(before, "spec.resources.requests");
-  if (size < old_size && !(storage_of(before, "status.capacity") < size)) {
+  Quantity size = storage_in(claim.spec().resources().requests()), old_size = storage_in(old_claim.spec().resources().requests());
+  if (size < old_size && !(storage_in(old_claim.status().capacity()) < size)) {
     out.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity");
   }
-  check_immutable(out, "volumeMode", find(now, "spec.volumeMode"), find(before, "spec.volumeMode"));
-  check_attributes_class_update(now, before, true, out);
+  check_immutable(out, "volumeMode", claim.spec().volume_mode(), old_claim.spec().volume_mode());
+  check_attributes_class_update(attributes_class_of(claim.spec()), attributes_class_of(old_claim.spec()), true, out);
 }
 
 }  // namespace coracle::schema

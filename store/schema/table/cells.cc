@@ -8,6 +8,7 @@
 #include "store/object/selector.h"
 #include "store/schema/kind_family.h"
 #include "store/schema/table.h"
+#include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
@@ -46,12 +47,12 @@ json::value texts(const CellInput& in) {
 
 // The controller of the object: kind.group/name.
 json::value controller(const CellInput& in) {
-  for (const json::value& owner : get_array(in.object, "metadata.ownerReferences")) {
-    if (!get_bool(owner, "controller", false)) continue;
-    std::string_view group = split_api_version(get_string(owner, "apiVersion")).group;
-    std::string kind = to_lower(get_string(owner, "kind"));
+  for (view::OwnerReference owner : view::PartialObjectMetadata(in.object).metadata().owner_references()) {
+    if (!owner.controller()) continue;
+    std::string_view group = split_api_version(owner.api_version()).group;
+    std::string kind = to_lower(owner.kind());
     if (!group.empty()) kind += "." + std::string(group);
-    return json::value(kind + "/" + std::string(get_string(owner, "name")));
+    return json::value(kind + "/" + std::string(owner.name()));
   }
   return or_none({});
 }

@@ -16,10 +16,7 @@ namespace {
 
 constexpr size_t kAnnotationsBytesMax = 256 * 1024;
 
-view::ObjectMeta metadata_of(const json::value& object) {
-  const json::value* found = find(object, "metadata");
-  return found ? view::ObjectMeta(*found) : view::ObjectMeta();
-}
+view::ObjectMeta metadata_of(const json::value& object) { return view::PartialObjectMetadata(object).metadata(); }
 
 std::vector<std::string> name_problems(const KindInfo& kind, std::string_view name) {
   if (kind.names == "label") return dns_label_problems(name);
@@ -51,7 +48,7 @@ void check_owners(Findings& out, view::ObjectMeta metadata) {
     }
     if (!owner.controller()) continue;
     if (!controller.empty()) {
-      out.invalid_json("metadata.ownerReferences", *find(metadata.raw(), "ownerReferences"),
+      out.invalid_json("metadata.ownerReferences", metadata.owner_references().raw(),
                        "Only one reference can have Controller set to true. Found \"true\" in references for " + controller +
                            " and " + std::string(owner.name()));
     }

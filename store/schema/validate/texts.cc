@@ -47,30 +47,13 @@ void check_webhook_path(Findings& out, const std::string& at, std::string_view p
 
 }  // namespace
 
-std::vector<std::string_view> texts_at(const json::value& value, std::string_view dotted) {
-  std::vector<std::string_view> texts;
-  for (const json::value& one : get_array(value, dotted)) {
-    if (one.is_string()) texts.push_back(one.get_string());
-  }
-  return texts;
-}
-
 size_t bytes_of(const json::object& texts) {
   size_t bytes = 0;
   for (const auto& pair : texts) bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
   return bytes;
 }
 
-bool has_wildcard(const std::vector<std::string_view>& texts) {
-  return std::find(texts.begin(), texts.end(), "*") != texts.end();
-}
-
 bool has_wildcard(view::Range<std::string_view> texts) { return std::find(texts.begin(), texts.end(), "*") != texts.end(); }
-
-bool has(const json::value& value, std::string_view dotted) {
-  const json::value* found = find(value, dotted);
-  return found && !found->is_null();
-}
 
 bool is_blank(std::string_view text) { return trim(text).empty(); }
 

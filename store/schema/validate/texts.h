@@ -12,11 +12,8 @@
 
 namespace coracle::schema {
 
-std::vector<std::string_view> texts_at(const json::value& value, std::string_view dotted);
-size_t bytes_of(const json::object& texts);                     // keys and values
-bool has_wildcard(const std::vector<std::string_view>& texts);  // "*" is one of them
-bool has_wildcard(view::Range<std::string_view> texts);
-bool has(const json::value& value, std::string_view dotted);  // present and not null
+size_t bytes_of(const json::object& texts);              // keys and values
+bool has_wildcard(view::Range<std::string_view> texts);  // "*" is one of them
 // True if empty or only white space.
 bool is_blank(std::string_view text);
 

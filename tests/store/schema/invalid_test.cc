@@ -1314,6 +1314,8 @@ const Change kChanges[] = {
     {"runtimeclasses.node.k8s.io", "{}", R"({"handler":"i"})", "", "handler: Invalid value: \"i\": field is immutable"},
     {"ingressclasses.networking.k8s.io", "{}", R"({"spec":{"controller":"a.b/c"}})", "",
      "spec.controller: Invalid value: \"a.b/c\": field is immutable"},
+    {"endpointslices.discovery.k8s.io", "{}", R"({"addressType":"IPv6","endpoints":[{"addresses":["fd00::1"]}]})", "",
+     "addressType: Invalid value: \"IPv6\": field is immutable"},
     {"ipaddresses.networking.k8s.io", "{}", R"({"spec":{"parentRef":{"name":"t"}}})", "",
      "spec.parentRef: Invalid value: {\"resource\":\"services\",\"namespace\":\"d\",\"name\":\"t\"}: field is immutable"},
     {"servicecidrs.networking.k8s.io", "{}", R"({"spec":{"cidrs":["10.1.0.0/16"]}})", "",

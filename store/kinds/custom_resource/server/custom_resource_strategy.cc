@@ -8,6 +8,8 @@
 #include "store/kinds/strategy.h"
 #include "store/object/object.h"
 #include "store/schema/catalog.h"
+#include "store/schema/members.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -21,12 +23,13 @@ json::object condition_of(std::string_view type, std::string_view status, std::s
 void set_condition(json::value& object, json::object condition) {
   json::value& list = make(object, "status.conditions");
   if (!list.is_array()) list.emplace_array();
-  for (json::value& old : list.get_array()) {
-    if (get_string(old, "type") != std::string_view(condition["type"].get_string())) continue;
-    if (get_string(old, "status") == std::string_view(condition["status"].get_string())) {
-      condition["lastTransitionTime"] = get_string(old, "lastTransitionTime");
+  for (json::value& one : list.get_array()) {
+    view::CustomResourceDefinitionCondition old(one);
+    if (old.type() != std::string_view(condition["type"].get_string())) continue;
+    if (old.status() == std::string_view(condition["status"].get_string())) {
+      condition["lastTransitionTime"] = old.last_transition_time();
     }
-    old = std::move(condition);
+    one = std::move(condition);
     return;
   }
   list.get_array().push_back(std::move(condition));
@@ -48,11 +51,8 @@ class Naming {
 
   void take_short_names() {
     std::vector<std::string> refused;
-    for (const json::value& name : get_array(object_, "spec.names.shortNames")) {
-      if (name.is_string() && taken_.has_resource(name.get_string())) {
-        refused.push_back(coracle::quoted(std::string_view(name.get_string())) + " is already in use");
-      }
-    }
+    for (std::string_view name : wanted_names().short_names())
+      if (taken_.has_resource(name)) refused.push_back(coracle::quoted(name) + " is already in use");
     if (refused.size() > 1) return refuse("ShortNamesConflict", "[" + join(refused, ", ") + "]");
     if (!refused.empty()) return refuse("ShortNamesConflict", refused[0]);
     copy("shortNames");
@@ -61,7 +61,7 @@ class Naming {
   void copy(std::string_view field) {
     json::value& names = make(object_, "status.acceptedNames");
     if (!names.is_object()) names.emplace_object();
-    const json::value* wanted = find(object_, "spec.names." + std::string(field));
+    const json::value* wanted = wanted_names().members().if_contains(field);
     if (wanted) names.get_object()[field] = *wanted;
     else names.get_object().erase(field);
   }
@@ -71,10 +71,13 @@ class Naming {
   const std::string& message() const { return message_; }
 
  private:
+  view::CustomResourceDefinitionNames wanted_names() const { return view::CustomResourceDefinition(object_).spec().names(); }
+
   template <typename F>
   void take(std::string_view field, F&& is_used, std::string_view reason) {
-    std::string wanted(get_string(object_, "spec.names." + std::string(field)));
-    if (wanted == get_string(object_, "status.acceptedNames." + std::string(field))) return;
+    std::string wanted(schema::text_at(wanted_names().members(), field));
+    const json::object& present = view::CustomResourceDefinition(object_).status().accepted_names().members();
+    if (wanted == schema::text_at(present, field)) return;
     if (is_used(wanted)) return refuse(reason, coracle::quoted(wanted) + " is already in use");
     make(object_, "status.acceptedNames").as_object()[field] = wanted;
   }
@@ -90,9 +93,7 @@ class Naming {
 };
 
 void settle_names(json::value& object, const DefinitionNames::TakenByOthers& taken, WallTime now) {
-  if (!find(object, "status.acceptedNames") || !find(object, "status.acceptedNames")->is_object()) {
-    make(object, "status.acceptedNames").emplace_object();
-  }
+  if (!view::CustomResourceDefinition(object).status().accepted_names()) make(object, "status.acceptedNames").emplace_object();
   Naming naming(object, taken);
   naming.take_resource("plural", "PluralConflict");
   naming.take_resource("singular", "SingularConflict");
@@ -111,9 +112,9 @@ void settle_names(json::value& object, const DefinitionNames::TakenByOthers& tak
 
 // Adds the present storage version to status.storedVersions.
 void note_stored_version(json::value& object) {
-  for (const json::value& version : get_array(object, "spec.versions")) {
-    if (!get_bool(version, "storage")) continue;
-    std::string name(get_string(version, "name"));
+  for (view::CustomResourceDefinitionVersion version : view::CustomResourceDefinition(object).spec().versions()) {
+    if (!version.storage()) continue;
+    std::string name(version.name());
     json::value& stored = make(object, "status.storedVersions");
     if (!stored.is_array()) stored.emplace_array();
     const json::array& all = stored.get_array();

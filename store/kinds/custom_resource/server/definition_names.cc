@@ -3,6 +3,7 @@
 #include "store/kinds/custom_resource/server/definition_names.h"
 
 #include "store/object/object.h"
+#include "store/schema/views.h"
 
 namespace coracle::kinds {
 namespace {
@@ -27,16 +28,16 @@ size_t count_of_name(const NameCounts& counts, std::string_view name) {
 
 DefinitionNames::Names DefinitionNames::Names::of(const json::value& definition) {
   Names out;
-  out.group = get_string(definition, "spec.group");
+  out.group = view::CustomResourceDefinition(definition).spec().group();
   auto add = [&](std::set<std::string>& names, std::string_view name) {
     if (!name.empty()) names.emplace(name);
   };
-  for (const char* field : {"plural", "singular"})
-    add(out.resources, get_string(definition, "status.acceptedNames." + std::string(field)));
-  for (const json::value& name : get_array(definition, "status.acceptedNames.shortNames"))
-    if (name.is_string()) add(out.resources, name.get_string());
-  for (const char* field : {"kind", "listKind"})
-    add(out.kinds, get_string(definition, "status.acceptedNames." + std::string(field)));
+  view::CustomResourceDefinitionNames accepted = view::CustomResourceDefinition(definition).status().accepted_names();
+  add(out.resources, accepted.plural());
+  add(out.resources, accepted.singular());
+  for (std::string_view name : accepted.short_names()) add(out.resources, name);
+  add(out.kinds, accepted.kind());
+  add(out.kinds, accepted.list_kind());
   return out;
 }
 
@@ -63,8 +64,8 @@ class DefinitionNames::Reservation : public Hold {
 };
 
 Result<std::unique_ptr<Hold>> DefinitionNames::reserve(const json::value& definition, bool is_kept, const Choose& choose) {
-  const std::string name(get_string(definition, "metadata.name"));
-  const std::string_view group = get_string(definition, "spec.group");
+  const std::string name(view::CustomResourceDefinition(definition).metadata().name());
+  const std::string_view group = view::CustomResourceDefinition(definition).spec().group();
   std::lock_guard lock(mutex_);
   TRY(refresh());
   {

@@ -2,18 +2,20 @@
 // ResourceSlices: the times of device taints. Source: Kubernetes 1.36, pkg/registry/resource/resourceslice/strategy.go.
 #include "runtime/base/clock.h"
 #include "store/kinds/strategy.h"
+#include "store/schema/members.h"
 
 namespace coracle::kinds {
 namespace {
 
 // Sets the time of new taints.
 void date_taints(json::value& object, WallTime now) {
-  json::value* devices = const_cast<json::value*>(find(object, "spec.devices"));
-  if (!devices || !devices->is_array()) return;
-  for (json::value& device : devices->get_array()) {
-    json::value* taints = device.is_object() ? device.get_object().if_contains("taints") : nullptr;
-    if (!taints || !taints->is_array()) continue;
-    for (json::value& taint : taints->get_array()) {
+  json::object* spec = schema::object_at(object.get_object(), "spec");
+  json::array* devices = spec ? schema::array_at(*spec, "devices") : nullptr;
+  if (!devices) return;
+  for (json::value& device : *devices) {
+    json::array* taints = device.is_object() ? schema::array_at(device.get_object(), "taints") : nullptr;
+    if (!taints) continue;
+    for (json::value& taint : *taints) {
       if (taint.is_object() && !taint.get_object().contains("timeAdded")) taint.get_object()["timeAdded"] = format_time(now);
     }
   }
