@@ -191,16 +191,18 @@ void cap_updates(std::vector<Entry>& entries) {
   });
   size_t surplus = updates.size() - kUpdateEntriesMax;
   std::map<std::string, size_t> oldest;  // the entry that takes the others, by version
+  for (size_t i : updates)  // where the clock has gone back, it is not the first by time: there must not be two of them
+    if (entries[i].manager == kAncient && entries[i].subresource.empty()) oldest.try_emplace(entries[i].api_version, i);
   std::set<size_t> gone;
   for (size_t i : updates) {
     if (gone.size() == surplus) break;
     auto [found, fresh] = oldest.try_emplace(entries[i].api_version, i);
-    if (fresh) continue;
+    if (fresh || found->second == i) continue;
     Entry& kept = entries[found->second];
     kept.fields = union_of(std::move(kept.fields), entries[i].fields);
     kept.manager = kAncient;
     kept.subresource.clear();
-    kept.time = entries[i].time;
+    kept.time = std::max(kept.time, entries[i].time);
     gone.insert(i);
   }
   std::vector<Entry> rest;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "store/schema/convert.h"
 #include "store/schema/field_set.h"
@@ -355,6 +356,28 @@ TEST(Apply, many_writers_become_one_old_one) {
   }
   EXPECT_EQ(get_array(map, "metadata.managedFields").size(), 10u);
   EXPECT_NE(fields_of_manager(map, "ancient-changes").find("f:k0"), std::string::npos);
+}
+
+// A device without a clock of its own starts in the past.
+TEST(Apply, old_writers_stay_one_where_the_clock_goes_back) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value map = parsed(R"({"metadata":{"name":"x"},"data":{}})");
+  for (int i = 0; i < 40; ++i) {
+    json::value next = map;
+    next.at("data").as_object()["k" + std::to_string(i)] = "v";
+    for (int taken = 13; i == 19 && taken < 18; ++taken) next.at("data").as_object()["k" + std::to_string(taken)] = "w";
+    track_update(info, map, next, {"w" + std::to_string(i)}, kNow + std::chrono::seconds(i < 20 ? i : i - 1000));
+    map = std::move(next);
+    std::set<std::string> managers;
+    size_t fields = 0;
+    for (const json::value& entry : get_array(map, "metadata.managedFields")) {
+      managers.emplace(get_string(entry, "manager"));
+      for (const auto& field : get_object(entry, "fieldsV1.f:data")) fields += field.key() != ".";
+    }
+    EXPECT_EQ(managers.size(), get_array(map, "metadata.managedFields").size()) << i;
+    EXPECT_LE(managers.size(), 10u) << i;
+    EXPECT_EQ(fields, size_t(i) + 1) << "each field has an owner";
+  }
 }
 
 // Each entry names the fields of its version.
