@@ -721,6 +721,19 @@ TEST_F(RegistryTest, a_service_keeps_the_node_ports_of_its_ports) {
   }
 }
 
+TEST_F(RegistryTest, no_port_of_a_service_gets_its_health_check_port) {
+  kinds::Ranges small;
+  small.node_port_min = 30000, small.node_port_max = 30002;
+  RegistryFixture crowded(small);
+  for (int i = 0; i < 8; i++) {
+    ObjectPtr made = MUST(crowded.try_make(kService, service("s", R"("type":"LoadBalancer","externalTrafficPolicy":"Local",
+      "healthCheckNodePort":30001,"ports":[{"name":"a","port":80}])")));
+    EXPECT_NE(get_int(get_array(made->json(), "spec.ports")[0], "nodePort"), 30001);
+    MUST(crowded.try_merge(kService, {"default", "s"}, R"({"spec":{"ports":[{"name":"a","port":80},{"name":"b","port":81}]}})"));
+    MUST(crowded.registry().remove(kService, {"default", "s"}, {}, {}));
+  }
+}
+
 TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
   ObjectPtr made = fixture.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
   std::string address(get_string(made->json(), "spec.clusterIP"));

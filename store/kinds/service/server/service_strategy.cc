@@ -119,6 +119,7 @@ Result<std::set<int64_t>> give_ports(json::value& service, const ServiceIndex::A
   std::map<int64_t, int64_t> by_port;  // 53 by TCP and by UDP have one node port
   for (view::ServicePort each : view::Service(service).spec().ports())
     if (int64_t number = each.node_port()) named.insert(number), by_port.emplace(each.port(), number);
+  if (int64_t number = view::Service(service).spec().health_check_node_port()) named.insert(number);
   std::set<std::pair<int64_t, std::string>> given;  // with the protocol
   for (size_t i = 0; i < all.size(); i++) {
     if (!all[i].is_object()) continue;
