@@ -489,7 +489,7 @@ config 'echo never' 'hook("createContainer", "exit 3")'
 expect "a hook that fails ends it" "coracle-oci: error running createContainer hook #0: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
 for kind in prestart createRuntime createContainer; do
   config 'echo never' "hook('$kind', 'echo of no use; echo why not >&2; exit 3')"
-  expect "what a failing hook says is part of the error: $kind" "coracle-oci: hooks.$kind[0]: /bin/sh ended with exit code 3: of no use\nwhy not" "$(run create --bundle "$work/b" x 2>&1)"
+  expect "what a failing hook says is part of the error: $kind" "coracle-oci: error running $kind hook #0: /bin/sh ended with exit code 3: of no use\nwhy not" "$(run create --bundle "$work/b" x 2>&1)"
 done
 config 'echo never' 'hook("startContainer", "echo why not >&2; exit 3")'
 run create --bundle "$work/b" x > /dev/null
