@@ -123,7 +123,9 @@ class Maker {
     namespaces_ = TRY(runtime::plan_namespaces(spec_, sandbox_info_));
     user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));
     TRY(tell_missing_capabilities(spec_.process, own_, user_.has_value()));
-    if (spec_.linux_.seccomp && spec_.annotations.count(kFailUnknownCalls)) TRY(runtime::check_call_names(*spec_.linux_.seccomp));
+    auto fails = spec_.annotations.find(kFailUnknownCalls);
+    const bool are_calls_checked = fails != spec_.annotations.end() && fails->second != "0";  // any other value. Source: crun
+    if (spec_.linux_.seccomp && are_calls_checked) TRY(runtime::check_call_names(*spec_.linux_.seccomp));
     if (spec_.linux_.seccomp) seccomp_ = TRY(load_seccomp(*containers_, *spec_.linux_.seccomp, spec_.process, own_));
     TRY(make_cgroup(0));
     return {};

@@ -320,6 +320,7 @@ unknown='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls":
 see "a call that nobody knows is left out of a filter" "ran" 'echo ran' "$unknown"
 see "or an error where an annotation asks for that" 'coracle-oci: linux.seccomp.syscalls: "no_such_call" is unknown to libseccomp' 'echo ran' \
   "$unknown; c['annotations'] = {'run.oci.seccomp_fail_unknown_syscall': '1'}"
+see "but not where it says 0" "ran" 'echo ran' "$unknown; c['annotations'] = {'run.oci.seccomp_fail_unknown_syscall': '0'}"
 see "an unknown capability is told and left out" 'coracle-oci: process.capabilities: "CAP_WISH" is unknown to this machine
 ran' 'echo ran' 'c["process"]["capabilities"]["bounding"].append("CAP_WISH")'
 config 'cat <&3; echo $(ls /proc/self/fd)'
