@@ -234,6 +234,13 @@ Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, cons
   return Error(Code::unauthorized, by.origin + " asks for a user name and a password");
 }
 
+void Registry::note_use(size_t credentials) {
+  const int64_t now = int64_t(credentials);
+  int64_t before = used_;
+  while ((before < 0 || now < before) && !used_.compare_exchange_weak(before, now)) {
+  }
+}
+
 Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, const std::string& path,
                                           const std::vector<std::string>& headers, int64_t from) {
   const std::string& repository = repository_at(endpoint);
@@ -270,7 +277,7 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
       answer = TRY(http.start(request));
       if (is_good()) {
         authorization_.with([&](auto& all) { all[endpoint.base] = request.authorization; });
-        if (candidate) used_ = int64_t(*candidate);
+        if (candidate) note_use(*candidate);
         return answer;
       }
       denied = refusal(*answer);

@@ -82,7 +82,8 @@ class Registry {  // thread-safe; each thread brings its own Http
   // it.
   std::unique_ptr<Source> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
 
-  // The index of the credentials that the registry accepted last, if it has required any.
+  // The index of the first of the credentials that a registry or mirror has accepted, if one has required any: the machine's are
+  // the last ones, and what a pod's secret has helped to bring is not for all.
   std::optional<size_t> used_credentials() const { return used_ < 0 ? std::nullopt : std::optional(size_t(used_)); }
 
  private:
@@ -103,6 +104,7 @@ class Registry {  // thread-safe; each thread brings its own Http
     const runtime::RegistryHost* settings = settings_of_host(hosts_, host);
     return settings ? &settings->tls : nullptr;
   }
+  void note_use(size_t credentials);
   const runtime::RegistryTls* tls_of(const Endpoint& endpoint) const {
     return endpoint.tls ? &*endpoint.tls : tls_of(endpoint.host);
   }

@@ -844,6 +844,25 @@ TEST_F(Registries, the_machine_s_credentials_bring_images_for_all) {
   EXPECT_EQ(store->access(*store->find(got->id), name, {}), runtime::ImageAccess::proven);
 }
 
+TEST_F(Registries, what_a_pod_s_secret_has_helped_to_bring_is_not_for_all) {
+  if (!have("htpasswd")) GTEST_SKIP() << "htpasswd (apache2-utils) is missing";
+  ASSERT_EQ(::system(("htpasswd -Bbn alice secret >" + dir_.path() + "/htpasswd").c_str()), 0);
+  const std::string auth = "auth: {htpasswd: {realm: here, path: " + dir_.path() + "/htpasswd}}\n";
+  DebianRegistry mirror(dir_.path() + "/m", auth), registry(dir_.path() + "/r", auth);
+  mirror.push(sample(1000), "app:other", "--dest-creds alice:secret");  // it has the layers only
+  registry.push(sample(1000), "app:1", "--dest-creds alice:secret");
+  const std::string name = registry.host() + "/app:1";
+  Options options;
+  runtime::RegistrySettings settings;
+  settings.mirrors[registry.host()] = {"http://" + mirror.host()};
+  settings.hosts[mirror.host()].credentials = {mirror.host(), "alice", "secret", "", ""};
+  options.registries = [&] { return settings; };
+  auto store = open("s", options);
+  auto got = pull(*store, name, {{registry.host(), "alice", "secret", "", "b/key/1"}});
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_EQ(store->access(*store->find(got->id), name, {}), runtime::ImageAccess::unproven);
+}
+
 TEST_F(Registries, is_held_to_its_own_authority) {
   if (!have("openssl")) GTEST_SKIP() << "openssl is missing";
   for (const char* who : {"own", "other"}) {
