@@ -54,6 +54,11 @@ using Written = std::vector<Record>;  // the contents of images.json
 
 void note_use(State& state, const std::string& image_id) { state.used_at[image_id] = system_clock().steady(); }
 
+SteadyTime last_use(const State& state, const std::string& image_id) {
+  auto used = state.used_at.find(image_id);
+  return used == state.used_at.end() ? state.opened_at : used->second;
+}
+
 // Every name of it is a registry's: it can be pulled again.
 bool was_pulled(const Known& known) {
   const auto& all = known.pulled.repositories;
@@ -580,8 +585,7 @@ Result<std::vector<runtime::Image>> DirStore::collect(std::chrono::seconds least
   std::vector<std::pair<SteadyTime, std::string>> unused = state_.with([&](const State& state) {
     std::vector<std::pair<SteadyTime, std::string>> all;
     for (const Known& known : state.images) {
-      auto used = state.used_at.find(known.image.id);
-      const SteadyTime at = used == state.used_at.end() ? state.opened_at : used->second;
+      const SteadyTime at = last_use(state, known.image.id);
       if (was_pulled(known) && at + least <= system_clock().steady() && users_in(state, known.image.id).empty())
         all.emplace_back(at, known.image.id);
     }
@@ -591,7 +595,9 @@ Result<std::vector<runtime::Image>> DirStore::collect(std::chrono::seconds least
   std::vector<runtime::Image> gone;
   for (const auto& [at, id] : unused) {
     if (is_enough()) break;
-    std::vector<runtime::Image> removed = TRY(disk_.with([&](Written& written) {
+    std::vector<runtime::Image> removed = TRY(disk_.with([&](Written& written) -> Result<std::vector<runtime::Image>> {
+      // The others took their time: meanwhile it may have been pulled again, for a container that is not begun yet.
+      if (state_.with([&](const State& state) { return last_use(state, id) != at; })) return std::vector<runtime::Image>();
       return sweep(written, known(), [&](const Known& each) { return each.image.id == id && was_pulled(each); });
     }));
     for (runtime::Image& each : removed) gone.push_back(std::move(each));

@@ -914,6 +914,12 @@ TEST_F(Registries, unused_images_are_removed_until_it_is_enough_the_longest_unus
   };
   EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(3600), [] { return false; }))), "") << "they came just now";
   ASSERT_TRUE(store->snapshots().create("user", third, nullptr).ok());
+  auto is_pulled_again = [&] {
+    EXPECT_TRUE(pull(*store, at("first:1")).ok());
+    EXPECT_TRUE(pull(*store, at("second:1")).ok());
+    return false;
+  };
+  EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(0), is_pulled_again))), "") << "a pod is about to use them";
   int asked = 0;
   EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(0), [&] { return ++asked > 1; }))), "first:1 ") << "then it is enough";
   EXPECT_EQ(names(MUST(store->collect(std::chrono::seconds(0), [] { return false; }))), "second:1 ") << "the third is in use";
