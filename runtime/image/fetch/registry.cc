@@ -101,17 +101,26 @@ const runtime::RegistryHost* settings_of_host(const RegistryHosts& hosts, const 
   return found == hosts.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+// Loopback needs no certificate, nor does what is called insecure; but what has an authority of its own is held to it.
+bool has_own_authority(const RegistryHosts& hosts, const std::string& host) {
+  const runtime::RegistryHost* settings = settings_of_host(hosts, host);
+  auto others = hosts.find("*");
+  const bool is_own = settings && (others == hosts.end() || settings != &others->second);
+  return is_own && settings->verify && !settings->tls.authorities.empty();
+}
+
+bool is_verified(const RegistryHosts& hosts, const std::vector<std::string>& insecure, const std::string& host) {
+  if (has_own_authority(hosts, host)) return true;
+  const runtime::RegistryHost* settings = settings_of_host(hosts, host);
+  return !is_insecure(host, insecure) && (!settings || settings->verify);
+}
+
+}  // namespace
+
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
                                      const std::map<std::string, std::vector<std::string>>& mirrors, const RegistryHosts& hosts) {
-  auto is_verified = [&](const std::string& host) {
-    const runtime::RegistryHost* settings = settings_of_host(hosts, host);
-    return !settings || settings->verify;
-  };
-  // Loopback needs no certificate, but what has an authority of its own is held to it.
-  auto has_authorities = [&](const std::string& host) {
-    const runtime::RegistryHost* settings = settings_of_host(hosts, host);
-    return settings && settings->verify && !settings->tls.authorities.empty();
-  };
   std::vector<Endpoint> out;
   auto own = mirrors.find(registry);
   if (own == mirrors.end()) own = mirrors.find("*");
@@ -121,12 +130,12 @@ std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vec
       while (url.ends_with('/')) url.pop_back();
       if (!url.ends_with("/v2")) url += "/v2";
       std::string host = host_of(url);
-      out.push_back({url, host, registry, has_authorities(host) || (!is_insecure(host, insecure) && is_verified(host)), false});
+      out.push_back({url, host, registry, is_verified(hosts, insecure, host), false});
     }
   }
   std::string host = registry == "docker.io" ? kDockerHub : registry;
-  bool unsafe = is_insecure(registry, insecure) && !has_authorities(registry);
-  out.push_back({"https://" + host + "/v2", registry, "", !unsafe && is_verified(registry), false});
+  bool unsafe = is_insecure(registry, insecure) && !has_own_authority(hosts, registry);
+  out.push_back({"https://" + host + "/v2", registry, "", is_verified(hosts, insecure, registry), false});
   if (unsafe) out.push_back({"http://" + host + "/v2", registry, "", false, true});
   return out;
 }
@@ -199,8 +208,7 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
   Request request;
   // A token server on another host has its own certificate, which is verified.
   bool same_host = host_of_origin(origin_of(realm)) == host_of_origin(by.origin);
-  const runtime::RegistryHost* settings = settings_of_host(hosts_, host_of(realm));
-  request.verify = same_host ? by.verified : !is_insecure(host_of(realm), insecure_) && (!settings || settings->verify);
+  request.verify = same_host ? by.verified : is_verified(hosts_, insecure_, host_of(realm));
   const bool is_endpoint = host_of(realm) == endpoint.host;
   request.tls = is_endpoint ? tls_of(endpoint) : tls_of(host_of(realm));
   if (is_endpoint) request.private_headers = endpoint.headers;

@@ -157,6 +157,10 @@ TEST(Endpoints, have_the_settings_of_their_hosts) {
   hosts["*"].verify = false;
   EXPECT_EQ(settings_of_host(hosts, "other"), &hosts["*"]);
   EXPECT_EQ(bases("other", {}), "https://other/v2! ");
+  hosts["*"] = {.verify = true, .tls = {.authorities = "PEM"}, .credentials = {}};
+  EXPECT_EQ(bases("other", {}), "https://other/v2 ");
+  EXPECT_EQ(bases("127.0.0.1:6000", {}), "https://127.0.0.1:6000/v2! http://127.0.0.1:6000/v2! ")
+      << "the authority of all others is not its own";
 }
 
 TEST(Endpoints, are_those_of_hosts_toml_and_no_others) {
