@@ -17,7 +17,7 @@ namespace coracle::network {
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 
 // Whether two states of one Service or EndpointSlice have the same rules, because they differ in nothing but metadata beside the
-// labels. All rules are planned together, so a change that no rule depends on should not cause that.
+// labels and the annotation with a load balancer's sources. Rules are not planned for a change that none depends on.
 bool have_same_rules(const Object& before, const Object& after);
 
 bool ready(const view::Endpoint& endpoint);  // an absent condition means ready

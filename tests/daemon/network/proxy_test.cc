@@ -82,6 +82,7 @@ TEST(Endpoints, most_metadata_concerns_no_rule) {
   EXPECT_TRUE(have_same_rules(*endpoints, *changed(endpoints, "metadata.generation", 2)));
   for (const ObjectPtr& after :
        {changed(before, "metadata.labels", {{"service.kubernetes.io/headless", ""}}),
+        changed(before, "metadata.annotations", {{"service.beta.kubernetes.io/load-balancer-source-ranges", "192.0.2.0/24"}}),
         changed(before, "spec.externalIPs", {"192.0.2.7"}), changed(before, "spec.clusterIP", "10.96.3.8"),
         changed(before, "status.loadBalancer.ingress", json::array{json::object{{"ip", "192.0.2.8"}}})}) {
     EXPECT_FALSE(have_same_rules(*before, *after)) << after->text();
