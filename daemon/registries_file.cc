@@ -78,7 +78,7 @@ class RegistriesReader {
 
   Result<std::string> text(const FieldPath& path, const json::value& value) const {
     if (value.is_null()) return std::string();
-    if (!value.is_string()) return wrong(path, "must be text, is " + to_text(value) + "; put quotes around it");
+    if (!value.is_string()) return wrong(path, "must be text; put quotes around it");  // without the value: it may be a password
     return std::string(value.get_string());
   }
 

@@ -87,7 +87,7 @@ TEST(RegistriesFile, names_the_line_of_a_mistake) {
            Row{"mirrors:\n  a:\n    endpoints: []\n", "line 3: mirrors.a.endpoints: unknown field"},
            Row{"mirrors:\n  a:\n    endpoint: []\n    rewrite:\n      \"(\": b\n", "line 4: mirrors.a.rewrite: \"(\": "},
            Row{"mirrors:\n  a:\n    endpoint: []\nconfigs:\n  a:\n    auth:\n      username: x\n      password: 12\n",
-               "line 8: configs.a.auth.password: must be text, is 12; put quotes around it"},
+               "line 8: configs.a.auth.password: must be text; put quotes around it"},
            Row{"configs:\n  a:\n    auth:\n      auth: \"no base64\"\n",
                "line 4: configs.a.auth.auth: is not the base64 of user:password"},
            Row{"configs:\n  \"*\":\n    auth: {username: x}\n",
