@@ -33,6 +33,13 @@ std::string mark_of(const struct stat& about) {
   return std::to_string(about.st_size) + " " + std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec);
 }
 
+// "": there is none.
+std::string identity_of(const std::string& directory) {
+  auto opened = sys::open_directory(directory);
+  auto about = opened ? sys::stat(*opened) : Result<struct stat>(opened.error());
+  return about ? std::to_string(about->st_dev) + " " + std::to_string(about->st_ino) : std::string();
+}
+
 }  // namespace
 
 ImageArchives::ImageArchives(std::string directory, std::string record, runtime::ImageStore& images, const Clock& clock,
@@ -58,9 +65,12 @@ void ImageArchives::write_record() {
 
 void ImageArchives::run(std::stop_token stop) {
   std::unique_ptr<files::DirectoryWatch> watch;
+  std::string watched;
   while (!stop.stop_requested()) {
+    if (watch && identity_of(directory_) != watched) watch.reset();  // removed, or another one has its name: its watch is silent
     if (!watch) {
       auto made = sys::make_directories(directory_, 0755);
+      watched = identity_of(directory_);
       auto opened = made ? files::DirectoryWatch::open(directory_) : Result<files::DirectoryWatch>(made.error());
       if (opened) watch = std::make_unique<files::DirectoryWatch>(*std::move(opened));
       else

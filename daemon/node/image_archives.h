@@ -28,7 +28,7 @@ class ImageArchives {
   // `record`: the file that notes what was imported. `changed` is called after an import.
   ImageArchives(std::string directory, std::string record, runtime::ImageStore& images, const Clock& clock,
                 std::function<void()> changed);
-  // Looks whenever something changes, until stopped. Creates the directory if it is missing. Blocks.
+  // Looks whenever something changes, until stopped. Creates the directory if it is missing, also later. Blocks.
   void run(std::stop_token stop);
   // Imports the files that have settled. Returns when to look again for those that have not; nullopt: when something changes.
   // Blocks for imports.

@@ -137,6 +137,11 @@ TEST(ImageArchives, are_imported_when_they_come) {
   std::ofstream(directory + "/in/a.tar") << "one";
   for (int i = 0; i < 2000 && changes == 0; ++i) ::usleep(10'000);
   EXPECT_EQ(images.take(), "one;");
+  std::filesystem::remove_all(directory + "/in");
+  for (int i = 0; i < 2000 && !std::filesystem::exists(directory + "/in"); ++i) ::usleep(10'000);
+  std::ofstream(directory + "/in/b.tar") << "two";
+  for (int i = 0; i < 2000 && changes == 1; ++i) ::usleep(10'000);
+  EXPECT_EQ(images.take(), "two;") << "another directory of that name";
   thread = {};
   std::filesystem::remove_all(directory);
 }
