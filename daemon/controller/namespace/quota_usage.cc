@@ -13,6 +13,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kClaimResource = "persistentvolumeclaims";
+constexpr std::chrono::minutes kCountAgain{5};  // after a charge; Kubernetes counts all quotas that often
 
 class ResourceQuotaController : public Controller {
  public:
@@ -28,8 +29,9 @@ class ResourceQuotaController : public Controller {
 
   void subscribe(const Enqueue& enqueue) override {
     quotas_.on_change([=](const Informer::Change& change) {
-      bool charged = change.before && change.after && is_charge(*change.before, *change.after);
-      if (change.after && !charged) enqueue.now(change.after->key());
+      if (!change.after) return;
+      if (change.before && is_charge(*change.before, *change.after)) enqueue.after(change.after->key(), kCountAgain);
+      else enqueue.now(change.after->key());
     });
     for (const Counted& each : counted_)
       each.cache->on_change([=, this](const Informer::Change& change) {
@@ -65,7 +67,8 @@ class ResourceQuotaController : public Controller {
   };
 
   // Whether nothing changed but usage that grew, as where admission charges it: the objects agree with it. Otherwise each create
-  // would count all objects of its namespace again. Source: Kubernetes' controller looks at no change of a status.
+  // would count all objects of its namespace again. What no event tells, such as a pod that has left the scope of a quota, is
+  // found later. Source: Kubernetes' controller looks at no change of a status, and counts everything now and then.
   static bool is_charge(const Object& before, const Object& after) {
     view::ResourceQuota was(before), is(after);
     quota::Amounts used_then = quota::amounts_of(was.status().used()), used_now = quota::amounts_of(is.status().used());

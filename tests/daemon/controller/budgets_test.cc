@@ -128,6 +128,20 @@ TEST_F(BudgetsTest, a_charge_does_not_count_all_objects_again) {
   EXPECT_EQ(get_string(status(kResourceQuota, "q"), "hard.count/configmaps"), "10");
 }
 
+TEST_F(BudgetsTest, some_minutes_after_a_charge_all_is_counted_again) {
+  start();
+  client.put(kConfigMap, R"({"metadata":{"name":"x","namespace":"default"}})");
+  put_quota(R"("count/configmaps":"9")");
+  for (const char* name : {"y", "z"})
+    client.put(kConfigMap, R"({"metadata":{"name":")" + std::string(name) + R"(","namespace":"default"}})");
+  client.set_status(kResourceQuota, {"default", "q"}, R"({"hard":{"count/configmaps":"9"},"used":{"count/configmaps":"2"}})");
+  settle();
+  EXPECT_EQ(used("count/configmaps"), "2") << "one of them was not charged";
+  clock.advance(std::chrono::minutes(5));
+  settle();
+  EXPECT_EQ(used("count/configmaps"), "3");
+}
+
 TEST_F(BudgetsTest, a_charge_in_between_is_counted_too) {
   start();
   put_pod("a");
