@@ -87,8 +87,8 @@ class ImageStore {
   // password.
   virtual ImageAccess access(const Image& image, std::string_view reference, const std::vector<Credentials>& credentials) = 0;
   // Reads an OCI or docker archive (plain, or compressed with gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`:
-  // for an image without a name, or to override it. Returns the images. Errors: invalid, too_large.
-  virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
+  // for an image without a name, or to override it. Returns the images. Errors: invalid, too_large, cancelled.
+  virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name, std::stop_token stop = {}) = 0;
   // Writes an OCI archive of local images to `archive` (may be a pipe). An image given by a tag gets that name in it, others all
   // their tags. Layers are rebuilt from their unpacked form: a pulled image usually has another id in the archive, which is the
   // same on every machine. Blocks until everything is written. Errors: not_found, invalid; errno's.

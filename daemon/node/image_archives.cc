@@ -113,15 +113,16 @@ std::optional<std::chrono::milliseconds> ImageArchives::look(std::stop_token sto
       continue;
     }
     seen.is_done = true;
-    import(name);
+    import(name, stop);
   }
   return again;
 }
 
-void ImageArchives::import(const std::string& name) {
+void ImageArchives::import(const std::string& name, std::stop_token stop) {
   const std::string mark = seen_[name].mark;
   auto archive = sys::open(directory_ + "/" + name, O_RDONLY | O_NOFOLLOW);
-  auto images = archive ? images_.import(*archive, "") : Result<std::vector<runtime::Image>>(archive.error());
+  auto images = archive ? images_.import(*archive, "", stop) : Result<std::vector<runtime::Image>>(archive.error());
+  if (!images && stop.stop_requested()) return;  // the next daemon imports it
   if (!images) {
     log_warning("node", "an archive cannot be imported", {{"file", directory_ + "/" + name}, {"why", images.error().text()}});
     return;

@@ -42,7 +42,7 @@ class ImageArchives {
   };
   void read_record();
   void write_record();
-  void import(const std::string& name);
+  void import(const std::string& name, std::stop_token stop);
 
   const std::string directory_, record_;
   runtime::ImageStore& images_;

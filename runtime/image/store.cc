@@ -182,7 +182,7 @@ class DirStore final : public Store {
                               const std::vector<runtime::Credentials>& credentials) override;
   Result<runtime::Image> pull(std::string_view reference, const std::vector<runtime::Credentials>& credentials,
                               const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) override;
-  Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name) override;
+  Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name, std::stop_token stop) override;
   Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) override;
   Result<runtime::Removal> remove(std::string_view reference) override;
   Result<runtime::Image> tag(std::string_view reference, std::string_view name) override;
@@ -522,11 +522,11 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
   return std::move(images[0]);
 }
 
-Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::string_view name) {
+Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::string_view name, std::stop_token stop) {
   Job job;
   job.kind = JobKind::import;
   job.name = name;
-  return run(std::move(job), &archive, nullptr, {});
+  return run(std::move(job), &archive, nullptr, std::move(stop));
 }
 
 Result<void> DirStore::write_archive(const std::vector<std::string>& references, const Fd& archive) {

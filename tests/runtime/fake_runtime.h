@@ -114,7 +114,7 @@ class FakeImageStore : public ImageStore {
       if (whose->second.count(each.source)) return ImageAccess::proven;
     return ImageAccess::unproven;
   }
-  Result<std::vector<Image>> import(const Fd&, std::string_view name) override {
+  Result<std::vector<Image>> import(const Fd&, std::string_view name, std::stop_token) override {
     return std::vector<Image>{*find(add(std::string(name)))};
   }
   Result<Image> tag(std::string_view reference, std::string_view name) override {

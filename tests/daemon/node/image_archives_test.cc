@@ -22,11 +22,17 @@ using std::chrono::milliseconds;
 // An archive is a text: the name of its image, or "bad".
 class ImportedImages : public runtime::FakeImageStore {
  public:
-  Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view) override {
+  Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view, std::stop_token stop) override {
     char text[100];
     const ssize_t size = ::read(archive.get(), text, sizeof text);
     const std::string name(text, size_t(std::max<ssize_t>(size, 0)));
     imports_.with([&](std::string& all) { all += name + ";"; });
+    imports_.notify();
+    if (is_long) {
+      imports_.wait(
+          stop, [](const auto&) { return false; }, [](auto&) {});
+      return Error(Code::cancelled, "stopped");
+    }
     if (name == "bad") return Error(Code::invalid, "the archive holds no image");
     runtime::Image image;
     image.id = "sha256:" + name;
@@ -36,6 +42,11 @@ class ImportedImages : public runtime::FakeImageStore {
   std::string take() {
     return imports_.with([](std::string& all) { return std::exchange(all, {}); });
   }
+  void await_begin() {
+    imports_.wait(
+        {}, [](const std::string& all) { return !all.empty(); }, [](auto&) {});
+  }
+  std::atomic<bool> is_long = false;  // an import lasts until it is stopped
 
  private:
   Guarded<std::string> imports_;
@@ -124,6 +135,24 @@ TEST_F(ImageArchivesTest, a_record_that_is_damaged_or_a_file_that_went_and_came_
   write("b.tar", "two");
   EXPECT_EQ(settle(), "two;");
   EXPECT_EQ(sys::read_file(directory_ + "/record")->find("a.tar"), std::string::npos) << "the record does not grow";
+}
+
+TEST_F(ImageArchivesTest, of_many_layers_do_not_keep_the_daemon_from_its_end) {
+  write("a.tar", "one");
+  images_.is_long = true;
+  archives_->look();
+  clock_.advance(ImageArchives::kSettled);
+  ::testing::internal::CaptureStderr();
+  {
+    std::jthread thread([&](std::stop_token stop) { archives_->look(stop); });
+    images_.await_begin();
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(images_.take(), "one;");
+  EXPECT_EQ(changes_, 0);
+  images_.is_long = false;
+  start();
+  EXPECT_EQ(settle(), "one;") << "the next daemon imports it";
 }
 
 TEST(ImageArchives, are_imported_when_they_come) {
