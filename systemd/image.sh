@@ -4,7 +4,7 @@
 # in at the first start (card/README.txt). Needs root, a mirror of Debian, and Debian's mmdebstrap, dosfstools, mtools, fdisk,
 # e2fsprogs and xz-utils; for another processor also qemu-user-static.
 #
-#   sudo systemd/image.sh [--board raspberrypi|generic-arm64|generic-amd64] [--suite bookworm|trixie] [--output FILE]
+#   sudo systemd/image.sh [--board raspberrypi|generic-arm64|generic-armhf|generic-amd64] [--suite bookworm|trixie] [--output FILE]
 #
 #   --board BOARD    raspberrypi: Zero 2 W, 3, 4, and with trixie 5, with 64 bits; generic: what boots by UEFI (default: raspberrypi)
 #   --suite SUITE    which Debian (default: this machine's)
@@ -25,7 +25,7 @@ say() { echo "image.sh: $*"; }
 die() { echo "image.sh: $*" >&2; exit 1; }
 fail_usage() { echo "image.sh: $*; see --help" >&2; exit 2; }
 
-board=raspberrypi suite= output= package= with= files= read_only=0
+board=raspberrypi kernel= suite= output= package= with= files= read_only=0
 while [ $# -gt 0 ]; do
   case $1 in
     --board|--suite|--output|--package|--with|--files)
@@ -46,8 +46,9 @@ case $suite in
 esac
 case $board in
   raspberrypi|generic-arm64) arch=arm64 ;;
+  generic-armhf) arch=armhf kernel=armmp-lpae ;;
   generic-amd64) arch=amd64 ;;
-  *) fail_usage "--board: raspberrypi, generic-arm64 or generic-amd64, not $board" ;;
+  *) fail_usage "--board: raspberrypi, generic-arm64, generic-armhf or generic-amd64, not $board" ;;
 esac
 [ -n "$output" ] || output=$root_of_source/build/images/coracle-$board-$suite.img.xz
 case $output in
@@ -69,7 +70,7 @@ for each in mmdebstrap:mmdebstrap mkfs.vfat:dosfstools mcopy:mtools sfdisk:fdisk
 done
 own_arch=$(dpkg --print-architecture)
 if [ "$arch" != "$own_arch" ]; then
-  case $arch in arm64) emulator=aarch64 ;; amd64) emulator=x86_64 ;; esac
+  case $arch in arm64) emulator=aarch64 ;; armhf) emulator=arm ;; amd64) emulator=x86_64 ;; esac
   grep -qsx enabled "/proc/sys/fs/binfmt_misc/qemu-$emulator" ||
     die "this machine cannot run programs of $arch, which an image of it takes: apt install qemu-user-static"
 fi
@@ -132,7 +133,7 @@ cp "$package" "$T/packages/"
 # ---- the root ----
 
 packages="coracle,systemd,systemd-sysv,systemd-timesyncd,systemd-resolved,systemd-zram-generator,udev,kmod,dbus,procps,iproute2,nftables"
-packages="$packages,ca-certificates,openssh-server,initramfs-tools,zstd,e2fsprogs,dosfstools,fdisk,linux-image-$arch"
+packages="$packages,ca-certificates,openssh-server,initramfs-tools,zstd,e2fsprogs,dosfstools,fdisk,linux-image-${kernel:-$arch}"
 case $board in
   raspberrypi) packages="$packages,raspi-firmware,firmware-brcm80211,wireless-regdb,network-manager,wpasupplicant" ;;
   *)           packages="$packages,systemd-boot-efi" ;;
@@ -302,8 +303,12 @@ configure_boot() {
     [ $read_only = 0 ] || sed -i -E 's# rw( |$)# #g' "$root/boot/firmware/cmdline.txt"
     grep -q 'root=LABEL=coracle-root .*cgroup_enable=memory' "$root/boot/firmware/cmdline.txt" || die "cmdline.txt is not as expected: $(cat "$root/boot/firmware/cmdline.txt")"
   else
-    local efi=aa64 name=BOOTAA64.EFI
-    [ "$arch" = arm64 ] || efi=x64 name=BOOTX64.EFI
+    local efi name
+    case $arch in
+      arm64) efi=aa64 name=BOOTAA64.EFI ;;
+      armhf) efi=arm name=BOOTARM.EFI ;;
+      amd64) efi=x64 name=BOOTX64.EFI ;;
+    esac
     mkdir -p "$root/boot/firmware/EFI/BOOT"
     cp "$root/usr/lib/systemd/boot/efi/systemd-boot$efi.efi" "$root/boot/firmware/EFI/BOOT/$name"
     printf 'default coracle.conf\ntimeout 0\n' >"$root/boot/firmware/loader/loader.conf"

@@ -125,7 +125,7 @@ queue_part() {  # queue_part PART
     clock) queue clock 5400 90 CORACLE_BIN="$build" "$root/tests/vm/clock.sh" ;;
     board) queue board $((3600 + minutes * 60)) 90 CORACLE_BIN="$build" "$root/tests/vm/board.sh" ;;
     storage) queue storage 5400 90 CORACLE_BIN="$build" "$root/tests/vm/storage.sh" ;;
-    card) queue card 14400 90 "$root/tests/vm/card.sh" ;;
+    card) queue card 28800 90 "$root/tests/vm/card.sh" ;;
     databases) queue databases 5400 90 CORACLE_BIN="$build" "$root/tests/vm/databases.sh" ;;
     ocivm)
       for each in cgroup validation podman containerd bench cycles; do

@@ -3,10 +3,10 @@
 # A card of systemd/image.sh, in a virtual machine without a network: what is put on its first partition is taken in, pods run, and
 # run again after a power cut; a mistake has its reason beside it. Then the package goes to another version, back, away and for good.
 # TAP; skipped as a whole, or a part, with the reason.
-#   card.sh [PART…]   amd64, read-only (amd64 too), arm64
+#   card.sh [PART…]   amd64, read-only (amd64 too), arm64, armhf
 # CORACLE_PACKAGE names the package of one part. Otherwise that of this commit in build/packages is taken, or made there.
 set -uo pipefail
-title="a card's image" all_parts="amd64 read-only arm64"
+title="a card's image" all_parts="amd64 read-only arm64 armhf"
 . "$(dirname "$0")/machine.sh"
 for program in mkfs.vfat mcopy sfdisk debugfs; do command -v "$program" >/dev/null || skip_all "$program is missing"; done
 image_bytes_most=$((300 << 20)) disk_bytes=$((8 << 30)) offset=$((4 << 20))
@@ -78,14 +78,22 @@ until_true 60 ready && [ "$(systemctl show -p MainPID --value coracled)" != "$pi
   check "$name: apt purges it: nothing is left" 300 "$apt"'apt_here purge coracle && is "$(find /var/lib /etc /usr /var/log /sys/fs/cgroup/system.slice -maxdepth 3 -name "*coracle*" -not -name "*coracle-card*" 2>/dev/null)" "" && ! [ -e /var/log/pods ] && ! [ -e /run/coracle ] && is "$(systemctl --failed --no-legend --no-pager | grep -v coracle-card)" ""' || diagnose
 }
 
+# What the first entry of the boot loader names: $T/vmlinuz, $T/initrd, $T/entry.
+take_kernel() {
+  rm -f "$T/vmlinuz" "$T/initrd" "$T/entry"
+  fat mcopy ::loader/entries/coracle.conf "$T/entry" && fat mcopy "::$(sed -n 's/^linux //p' "$T/entry")" "$T/vmlinuz" &&
+    fat mcopy "::$(sed -n 's/^initrd //p' "$T/entry")" "$T/initrd"
+}
+
 card_part() {  # card_part NAME BOARD ARCH MACHINE [OPTION…]
-  local name=$1 board=$2 arch=$3 machine=$4 packed
+  local name=$1 board=$2 arch=$3 machine=$4 packed more=()
   shift 4
   command -v "qemu-system-$machine" >/dev/null || { ok "$name # SKIP qemu-system-$machine is missing"; return; }
   case $machine in
     x86_64)  [ -e /usr/share/ovmf/OVMF.fd ] || { ok "$name # SKIP ovmf is missing"; return; } ;;
     aarch64) [ -e /usr/share/qemu-efi-aarch64/QEMU_EFI.fd ] || { ok "$name # SKIP qemu-efi-aarch64 is missing"; return; }
              grep -qsx enabled /proc/sys/fs/binfmt_misc/qemu-aarch64 || { ok "$name # SKIP qemu-user-static is missing"; return; } ;;
+    arm)     grep -qsx enabled /proc/sys/fs/binfmt_misc/qemu-arm || { ok "$name # SKIP qemu-user-static is missing"; return; } ;;
   esac
   rm -rf "$T/card.img" "$T/console.log" "$T/files"
   files_for_tests
@@ -101,7 +109,7 @@ card_part() {  # card_part NAME BOARD ARCH MACHINE [OPTION…]
   if [ "$packed" -le $image_bytes_most ]; then ok "$name: packed it has $((packed >> 20)) MiB"; else not_ok "$name: packed it has $((packed >> 20)) MiB"; fi
   truncate -s $disk_bytes "$T/card.img"  # the card is larger
 
-  archive "$arch" || { not_ok "$name: an archive of an image"; return 1; }
+  archive "${arch/armhf/arm}" || { not_ok "$name: an archive of an image"; return 1; }
   cat >"$T/app.yaml" <<'Y'
 apiVersion: apps/v1
 kind: Deployment
@@ -123,8 +131,13 @@ Y
 
   put_packages || { not_ok "$name: packages of two versions"; return 1; }
 
+  if [ "$machine" = arm ]; then  # its firmware is not in every Debian: the kernel and its words are given as the boot loader would
+    take_kernel || { not_ok "$name: the first partition has a kernel"; return 1; }
+    more=(-kernel "$T/vmlinuz" -initrd "$T/initrd" -append "$(sed -n 's/^options //p' "$T/entry")")
+  fi
+
   words=lib.sh
-  "$vm/vm.py" boot "$T" "$T/card.img" "$machine" || { not_ok "$name: qemu starts"; return 1; }
+  "$vm/vm.py" boot "$T" "$T/card.img" "$machine" "${more[@]}" || { not_ok "$name: qemu starts"; return 1; }
   check "$name: it starts, and the node is ready by the name on the card" 900 'until_true 250 ready && is "$(hostname)" shop-7 && coraclectl get nodes | grep -w shop-7' || { diagnose; "$vm/vm.py" cut "$T"; return 1; }
   check "$name: the image and the manifest on it run" 400 'until_true 120 eval "is \"\$(coraclectl get deployment app -o jsonpath={.status.readyReplicas})\" 2"' || diagnose
   check "$name: what others may enter they still may" 30 'is "$(stat -c "%a %U" / /etc /usr | sort -u)" "755 root"'
@@ -140,7 +153,7 @@ Y
   check "$name: nothing failed" 300 'timeout 280 systemctl is-system-running --wait; is "$(systemctl --failed --no-legend --no-pager)" ""' || diagnose
   before=$(on 30 'cat /etc/machine-id')
   "$vm/vm.py" cut "$T"
-  "$vm/vm.py" boot "$T" "$T/card.img" "$machine" || { not_ok "$name: qemu starts again"; return 1; }
+  "$vm/vm.py" boot "$T" "$T/card.img" "$machine" "${more[@]}" || { not_ok "$name: qemu starts again"; return 1; }
   check "$name: after a power cut the pods run again" 900 'until_true 250 ready && until_true 100 eval "is \"\$(coraclectl get deployment app -o jsonpath={.status.readyReplicas})\" 2"' || diagnose
   check "$name: it is the same machine, and nothing was taken in twice" 60 "is \"\$(cat /etc/machine-id)\" '$before' && is \"\$(coraclectl get deployment app -o jsonpath={.metadata.generation})\" 1 && ! journalctl -b -u coracle-card-settings --no-pager | grep -i error" || diagnose
   package_goes "$name"
@@ -152,6 +165,7 @@ for part in $parts; do
     amd64)     card_part amd64 generic-amd64 amd64 x86_64 ;;
     read-only) card_part read-only generic-amd64 amd64 x86_64 --read-only ;;
     arm64)     card_part arm64 generic-arm64 arm64 aarch64 ;;
+    armhf)     card_part armhf generic-armhf armhf arm ;;
   esac
 done
 echo "1..$n"

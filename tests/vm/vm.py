@@ -3,8 +3,8 @@
 """Controls one virtual machine: starts it, runs commands over its second serial line (guest/agent.sh), cuts its power.
 
   vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
-  vm.py boot DIRECTORY DISK ARCH [qemu arguments]  boots a raw disk by UEFI, without a network; ARCH: x86_64 or aarch64. The command
-                                                 line is a port of virtio, /dev/virtio-ports/agent
+  vm.py boot DIRECTORY DISK ARCH [qemu arguments]  boots a raw disk by UEFI, without a network; ARCH: x86_64, aarch64, or arm with
+                                                 -kernel. The command line is a port of virtio, /dev/virtio-ports/agent
   vm.py resume DIRECTORY IMAGE [qemu arguments]  a new one, which continues from the state saved in IMAGE/booted.*
   vm.py keep DIRECTORY IMAGE                     saves the machine's state there, for resume; it is off then
   vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
@@ -77,9 +77,10 @@ def launch(directory, command):
         sys.exit(f"qemu ended: {open(f'{directory}/qemu.log').read()[-2000:]}")
 
 
-MACHINES = {  # machine, emulated processor, firmware
+MACHINES = {  # machine, emulated processor, firmware; without one the kernel is among the arguments
     "x86_64": ("q35", "max", "/usr/share/ovmf/OVMF.fd"),
     "aarch64": ("virt", "cortex-a72", "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"),
+    "arm": ("virt,highmem=off", "cortex-a15", None),
 }
 
 
@@ -94,7 +95,7 @@ def boot(directory, disk, arch, more):
     launch(directory, [
         f"qemu-system-{arch}", "-M", machine, "-accel", accel + (",thread=single" if accel == "tcg" else ""),
         "-cpu", cpu if accel == "tcg" else "host", "-smp", "2", "-m", "1024", "-display", "none", "-nodefaults", "-no-reboot",
-        "-bios", firmware, "-drive", f"file={disk},if=virtio,cache=writeback,format=raw", "-nic", "none", "-device", "virtio-rng-pci",
+        *(["-bios", firmware] if firmware else []), "-drive", f"file={disk},if=virtio,cache=writeback,format=raw", "-nic", "none", "-device", "virtio-rng-pci",
         "-chardev", f"file,id=console,path={directory}/console.log,append=on", "-serial", "chardev:console",
         "-chardev", f"socket,id=agent,path={directory}/agent,server=on,wait=off", "-device", "virtio-serial-pci",
         "-device", "virtserialport,chardev=agent,name=agent", *more])

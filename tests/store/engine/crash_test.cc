@@ -92,7 +92,7 @@ std::string run_and_kill(const std::string& path, unsigned seed, int lines, std:
     if (!kill_at && std::count(output.begin(), output.end(), '\n') >= lines) kill_at = now + after;
     if (kill_at && now >= *kill_at) break;
     timespec wait{10, 0};
-    if (kill_at) wait = {0, std::chrono::nanoseconds(*kill_at - now).count()};
+    if (kill_at) wait = {0, long(std::chrono::nanoseconds(*kill_at - now).count())};
     pollfd ready{pipe[0], POLLIN, 0};
     if (::ppoll(&ready, 1, &wait, nullptr) <= 0) continue;
     ssize_t got = ::read(pipe[0], buffer, sizeof buffer);
