@@ -33,10 +33,15 @@ Result<Fd> try_to_make_path(const V1Hierarchy& hierarchy, const std::string& pat
   std::string so_far = hierarchy.mount_point;
   const bool is_set = std::ranges::count(hierarchy.controllers, "cpuset");
   // Usually only the last one is missing. A set needs the processors of its parent, which may have none yet.
-  const std::string whole = path.substr(1);
-  if (!is_set && sys::make_directory_at(at, whole, 0755)) {
-    made.push_back(hierarchy.mount_point + path);
-    return sys::open_at(at, whole, O_RDONLY | O_DIRECTORY).wrap("cgroup " + made.back());
+  if (!is_set) {
+    const std::string whole = path.substr(1), what = "cgroup " + hierarchy.mount_point + path;
+    auto is_new = sys::make_directory_at(at, whole, 0755);
+    if (is_new) {
+      made.push_back(hierarchy.mount_point + path);
+      return sys::open_at(at, whole, O_RDONLY | O_DIRECTORY).wrap(what);
+    }
+    const bool has_more_to_make = is_new.error().code() == Code::not_found || is_new.error().code() == Code::already_exists;
+    if (!has_more_to_make) return std::move(is_new).wrap(what).take_error();
   }
   for (std::string_view part : split(std::string_view(path).substr(1), '/')) {
     const std::string name(part);
