@@ -106,6 +106,7 @@ const std::map<std::string, std::string>& shapes() {
       {"pidfd_send_signal", "fn"},
       {"keyctl", "n"},
       {"seccomp", "n"},
+      {"sched_setaffinity", "nn"},
       {"bpf", "n"},
       {"prlimit64", "-n"},
       {"utimensat", "dp"},

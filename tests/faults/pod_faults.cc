@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 using runtime::LiveRuntime;
 
 constexpr const char* kLast = "that is all";
+constexpr const char* kDirectory = "/data";  // where the processes begin: none of the launch's own steps goes there
 
 // ---- the examined process ----
 
@@ -65,10 +66,11 @@ class Driver {
 
   Result<void> start() {
     runtime::ContainerSpec app = fixture_.program("app-0", {"/inmate", "stay"});
+    app.spec.process.cwd = kDirectory;
     app.spec.process.user.uid = 1000;
     app.spec.process.user.gid = 1001;
     app.spec.process.user.additional_gids = {5, 6};
-    app.spec.mounts.push_back({"/data", "bind", fixture_.path() + "/data", {"rbind", "ro"}, {}, {}, {}});
+    app.spec.mounts.push_back({kDirectory, "bind", fixture_.path() + "/data", {"rbind", "ro"}, {}, {}, {}});
     TRY(runtime().start_container("pod", app));
     for (int i = 0; i < 5000 && fixture_.output("app-0").find(kLast) == std::string::npos; ++i) ::usleep(1000);
     std::ofstream(fixture_.path() + "/own/app") << fixture_.output("app-0");
@@ -91,7 +93,9 @@ class Driver {
   }
 
   Result<void> job() {
-    TRY(runtime().start_container("pod", fixture_.program("job-0", {"/inmate", "say"})));
+    runtime::ContainerSpec job = fixture_.program("job-0", {"/inmate", "say"});
+    job.spec.process.cwd = kDirectory;
+    TRY(runtime().start_container("pod", job));
     int code = TRY(wait_end("job-0"));
     if (code != kSaidByExec) return Error(Code::internal, "the job ended with exit code " + std::to_string(code));
     if (fixture_.output("job-0").find(kLast) == std::string::npos) return Error(Code::internal, "the job's log is not whole");
@@ -126,7 +130,7 @@ class Examination {
       : driver_{self, "drive", fixture_.path()}, tracer_(tracer), verdict_(verdict) {
     if (has_users) driver_.push_back("users");
     fs::copy_file(inmate, fixture_.rootfs() + "/inmate");
-    fs::create_directory(fixture_.rootfs() + "/data");
+    fs::create_directory(fixture_.rootfs() + kDirectory);
     fs::create_directory(fixture_.path() + "/data");
     const std::string& root = fixture_.config.cgroup_root;
     places_ = {fixture_.path(), fixture_.path() + "/own", root.substr(root.rfind('/') + 1)};
