@@ -232,10 +232,11 @@ for user in "" "user_namespace(); "; do
     "${user}mount('/link', 'bind', '$work/to-file', 'bind', 'dest-nofollow', 'src-nofollow')"
 done
 rm "$work/b/rootfs/link"
-ln -s /proc "$work/b/rootfs/to-proc"
-see "but none of the kernel's" "coracle-oci: mounts: /to-proc/self: mount: Operation not permitted" true \
-  "mount('/to-proc/self', 'bind', '$work/link', 'bind', 'dest-nofollow', 'src-nofollow')"
-rm "$work/b/rootfs/to-proc"
+on_kernel_s="'bind', '$work/link', 'bind', 'dest-nofollow', 'src-nofollow')"
+see "but none of the kernel's" 'coracle-oci: config.json: mounts: nothing may be mounted at "/proc/self"' true "mount('/proc/self', $on_kernel_s"
+ln -s /proc "$work/b/rootfs/kernel"
+see "by another name, too" "coracle-oci: mounts: /kernel/self: mount: Operation not permitted" true "mount('/kernel/self', $on_kernel_s"
+rm "$work/b/rootfs/kernel"
 mkdir "$work/other"
 cp -a "$work/b/rootfs/bin" "$work/other"
 over="c['mounts'].insert(0, {'destination': '/', 'type': 'bind', 'source': '$work/other', 'options': ['rbind', 'ro']}); c['root']['readonly'] = False"
