@@ -88,7 +88,7 @@ struct WatchedDirectories : volume::DiskDirectories {
 class Life {
  public:
   explicit Life(const std::string& directory) : root_(directory + "/volumes"), engine_(open(directory)) {
-    auto hear = [this](const Kind& kind, void (volume::Provisioner::*tell)(const Informer::Change&) const) {
+    auto hear = [this](const Kind& kind, auto tell) {
       informers_.of(kind).on_change([this, tell](const Informer::Change& change) { (provisioner_.*tell)(change); });
     };
     hear(kPersistentVolumeClaim, &volume::Provisioner::on_claim);
@@ -119,6 +119,7 @@ class Life {
     judge();
     start();
     provisioner_.start();
+    while (!background_.empty()) run_background();  // as threads do that are faster than what follows
     const std::vector<Step> all = script();
     for (size_t at = parse_number<size_t>(noted("at")).value_or(0); at < all.size(); note("at", std::to_string(++at))) {
       std::printf("step %s\n", all[at].name);
@@ -150,13 +151,16 @@ class Life {
     bool did = manager_.run_once();
     did |= turn_provisioner();
     did |= turn_pods();
-    if (!background_.empty()) {
-      auto task = std::move(background_.front());
-      background_.pop_front();
-      task({});
-      did = true;
-    }
+    did |= run_background();
     return did || scheduler_.run_once();
+  }
+
+  bool run_background() {
+    if (background_.empty()) return false;
+    auto task = std::move(background_.front());
+    background_.pop_front();
+    task({});
+    return true;
   }
 
   bool turn_provisioner() {

@@ -71,7 +71,7 @@ struct Daemon {
       std::string node = "node-" + std::to_string(i);
       provisioners.push_back({node, make_provisioner(node, disk, clock)});
     }
-    auto hear = [this](const Kind& kind, void (volume::Provisioner::*tell)(const Informer::Change&) const) {
+    auto hear = [this](const Kind& kind, auto tell) {
       informers.of(kind).on_change([this, tell](const Informer::Change& change) {
         for (const auto& each : provisioners) ((*each.provisioner).*tell)(change);
       });

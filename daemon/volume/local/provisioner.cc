@@ -158,9 +158,12 @@ Provisioner::Provisioner(std::string node_name, ProvisionerSeams seams)
   });
 }
 
-void Provisioner::on_claim(const Informer::Change& change) const {
-  bool may_leave_something = change.any().annotation(kSelectedNode) == node_name_;
-  if (change.after || may_leave_something) seams_.enqueue(key_of_claim(change.any().key()));
+// Whatever node a claim names when it is deleted, it may have named this one before: a crash may lose the scheduler's choice,
+// but not the directory.
+void Provisioner::on_claim(const Informer::Change& change) {
+  const Key key = change.any().key();
+  if (!change.after) left_something_.with([&](auto& claims) { claims.insert(key); });
+  seams_.enqueue(key_of_claim(key));
 }
 
 void Provisioner::on_volume(const Informer::Change& change) const {
@@ -206,9 +209,11 @@ Result<Outcome> Provisioner::reconcile(const Key& key) {
 // ---- claims ----
 
 Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
+  // Asked before the claim is read: if that is there, what it leaves will be noted.
+  const bool left_something = left_something_.with([&](auto& claims) { return claims.erase(key) > 0; });
   ObjectPtr claim = seams_.claims.get(key);
+  if (left_something || !claim) clear();  // removes an unpublished directory
   if (!claim) {
-    clear();  // removes an unpublished directory
     copies_.with([&](auto& copies) {
       if (auto found = copies.find(key); found != copies.end() && !found->second.runs) copies.erase(found);
     });
@@ -350,6 +355,8 @@ void Provisioner::copy(const Object& claim, const Object& source, std::shared_pt
     if (!done) (void)seams_.directories.unstage(staged->path), clear();
     if (done) seams_.events.normal(*claim, "CopiedData", "copied " + text_of(*copied));
     copies_.with([&](auto& copies) { copies[claim->key()] = {false, std::string(claim->uid()), std::move(done), ""}; });
+    ObjectPtr now = seams_.claims.get(claim->key());
+    if (!now || now->uid() != claim->uid()) left_something_.with([&](auto& claims) { claims.insert(claim->key()); });
     seams_.enqueue(key_of_claim(claim->key()));
   };
   seams_.copy_in_background(std::move(task), owner);

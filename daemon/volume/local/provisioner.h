@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ class Provisioner {
   static bool is_key(const Key& key);
 
   // Handlers of the informers. Do not block.
-  void on_claim(const Informer::Change& change) const;
+  void on_claim(const Informer::Change& change);
   void on_volume(const Informer::Change& change) const;
   void on_class(const Informer::Change& change) const;
 
@@ -109,6 +110,7 @@ class Provisioner {
     std::string waits;    // why it cannot start, as reported; then it does not run either
   };
   Guarded<std::map<Key, Copy>> copies_;                         // by claim
+  Guarded<std::set<Key>> left_something_;                       // claims: one of this name is gone, its directory may be there
   Guarded<std::map<std::string, SteadyTime>> clears_again_at_;  // by root: its disk was away when it was to be cleared
 };
 

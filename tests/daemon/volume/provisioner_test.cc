@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "daemon/volume/match.h"
@@ -60,12 +61,12 @@ struct ProvisionerTest : testing::Test {
     for (; seconds > 0; --seconds) clock.advance(std::chrono::seconds(1)), settle();
   }
   void put_claim(const std::string& more = "", const std::string& storage_class = "directory", const std::string& node = "pi",
-                 const std::string& name = "data") {
-    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"shop","uid":"uid-)" + name +
-                                           R"(","annotations":{"volume.kubernetes.io/selected-node":")" + node +
-                                           R"("}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":")" + storage_class +
-                                           R"(","resources":{"requests":{"storage":"1Gi"}})" + more +
-                                           R"(},"status":{"phase":"Pending"}})");
+                 const std::string& name = "data", const std::string& uid = "") {
+    client.put(kPersistentVolumeClaim,
+               R"({"metadata":{"name":")" + name + R"(","namespace":"shop","uid":")" + (uid.empty() ? "uid-" + name : uid) +
+                   R"(","annotations":{"volume.kubernetes.io/selected-node":")" + node +
+                   R"("}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":")" + storage_class +
+                   R"(","resources":{"requests":{"storage":"1Gi"}})" + more + R"(},"status":{"phase":"Pending"}})");
     settle();
   }
   ObjectPtr volume(const std::string& claim = "data") { return client.find(kPersistentVolume, {"", "pvc-uid-" + claim}); }
@@ -77,6 +78,12 @@ struct ProvisionerTest : testing::Test {
     client.erase(kPersistentVolumeClaim, {"shop", claim});
     client.set_status(kPersistentVolume, {"", "pvc-uid-" + claim}, R"({"phase":"Released"})");
     settle();
+  }
+
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto& entry : fs::directory_iterator(directory + "/volumes")) all.insert(entry.path().filename());
+    return all;
   }
 
   static std::string make_directory() {
@@ -105,7 +112,12 @@ struct ProvisionerTest : testing::Test {
        .directories = directories,
        .enqueue = [this](Key key) { queue.add(std::move(key)); },
        .delete_in_background = [](auto task, const auto&) { task({}); },
-       .copy_in_background = [this](auto task, const auto& owner) { copy_owners.push_back(owner), task({}); },
+       .copy_in_background =
+           [this](auto task, const auto& owner) {
+             copy_owners.push_back(owner);
+             begun_copies.push_back(std::move(task));
+             if (!copies_last) begun_copies.back()({}), begun_copies.pop_back();
+           },
        .answers = [this](const std::string& place) { return !silent.contains(place); },
        .in_use = [this](const Key& claim) { return used || users.contains(claim.name); },
        .in_use_yet = [this](const Key&) { return used_yet; },
@@ -123,6 +135,12 @@ struct ProvisionerTest : testing::Test {
   int copies = 0;
   std::vector<std::string> copy_owners;
   std::optional<Error> copy_error;
+  bool copies_last = false;  // they end when run_copies() is called
+  std::vector<std::function<void(std::stop_token)>> begun_copies;
+  void run_copies() {
+    for (const auto& task : std::exchange(begun_copies, {})) task({});
+    settle();
+  }
 
   // A bound claim whose volume was provisioned here.
   void put_source() {
@@ -468,6 +486,42 @@ TEST_F(ProvisionerTest, what_is_left_on_a_disk_that_is_away_is_cleared_when_it_r
   fs::rename(directory + "/away", directory + "/volumes");
   pass(70);
   EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/volumes"), {}), 1) << "the mark alone";
+}
+
+// The scheduler's choice of the node reaches the disk later than the directory.
+TEST_F(ProvisionerTest, what_a_claim_leaves_goes_with_it_though_its_node_was_lost) {
+  for (const std::string node : {"", "elsewhere"}) {
+    SCOPED_TRACE(node);
+    client.fail(1, Error(Code::unavailable, "the plug was pulled"), "create persistentvolumes");
+    put_claim();
+    put_claim("", "directory", node);
+    ASSERT_EQ(names(), (std::set<std::string>{".coracle", ".new_shop_data_uid-data"}));
+    client.erase(kPersistentVolumeClaim, {"shop", "data"});
+    settle();
+    EXPECT_EQ(names(), std::set<std::string>{".coracle"});
+  }
+}
+
+TEST_F(ProvisionerTest, what_a_claim_leaves_goes_though_there_is_another_of_its_name) {
+  client.fail(1, Error(Code::unavailable, "the plug was pulled"), "create persistentvolumes");
+  put_claim();
+  ASSERT_EQ(names(), (std::set<std::string>{".coracle", ".new_shop_data_uid-data"}));
+  client.erase(kPersistentVolumeClaim, {"shop", "data"});
+  put_claim("", "directory", "pi", "data", "uid-second");
+  pass(3);
+  EXPECT_EQ(names(), (std::set<std::string>{".coracle", "shop_data_uid-second"}));
+}
+
+TEST_F(ProvisionerTest, a_copy_goes_though_there_is_another_claim_of_that_name) {
+  put_source();
+  copies_last = true;
+  put_claim(from("old"));
+  client.erase(kPersistentVolumeClaim, {"shop", "data"});
+  put_claim("", "directory", "", "data", "uid-second");
+  EXPECT_EQ(names(), (std::set<std::string>{".coracle", ".staged_shop_data_uid-data", "shop_old_uid-old"})) << "it runs";
+  run_copies();
+  EXPECT_EQ(copies, 1);
+  EXPECT_EQ(names(), (std::set<std::string>{".coracle", "shop_old_uid-old"}));
 }
 
 TEST_F(ProvisionerTest, a_disk_that_hangs_keeps_no_other_from_being_cleared) {
