@@ -168,8 +168,9 @@ void check_git_repository(const json::value& value, const std::string& path, Fin
     if (part == "..") return out.invalid(sub(path, "directory"), directory, "must not contain '..'");
 }
 
+template <typename Source>
 void check_partition(const json::value& value, const std::string& path, Findings& out) {
-  int64_t partition = get_int(value, "partition");  // 0: the whole disk
+  int64_t partition = Source(value).partition();  // 0: the whole disk
   if (partition != 0) out.between(sub(path, "partition"), partition, 1, 255);
 }
 
@@ -228,8 +229,8 @@ constexpr NamedValidationRule kVolumeChecks[] = {
     {"io.k8s.api.core.v1.FCVolumeSource", check_fibre_channel},
     {"io.k8s.api.core.v1.FlockerVolumeSource", check_flocker},
     {"io.k8s.api.core.v1.GitRepoVolumeSource", check_git_repository},
-    {"io.k8s.api.core.v1.GCEPersistentDiskVolumeSource", check_partition},
-    {"io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource", check_partition},
+    {"io.k8s.api.core.v1.GCEPersistentDiskVolumeSource", check_partition<view::GCEPersistentDiskVolumeSource>},
+    {"io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource", check_partition<view::AWSElasticBlockStoreVolumeSource>},
     {"io.k8s.api.core.v1.CSIVolumeSource", check_inline_csi},
     {"io.k8s.api.core.v1.EphemeralVolumeSource", check_made_claim},
     {"io.k8s.api.core.v1.ImageVolumeSource", check_image_volume},

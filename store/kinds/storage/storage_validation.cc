@@ -172,9 +172,10 @@ void check_mount_annotation(const json::value& volume, const std::string& path, 
                                            "azureDisk",
                                            "vsphereVolume",
                                            "photonPersistentDisk"};
-  if (!get_object(volume, "metadata.annotations").contains(kAnnotation)) return;
+  view::PersistentVolume read(volume);
+  if (!read.metadata().annotations().contains(kAnnotation)) return;
   for (std::string_view source : kMounted)
-    if (get_object(volume, "spec").contains(source)) return;
+    if (read.spec().members().contains(source)) return;
   out.forbidden(sub(sub(path, "metadata.annotations"), kAnnotation), "may not specify mount options for this volume type");
 }
 

@@ -335,7 +335,7 @@ void prepare_service_update(json::value& service, const json::value& old) {
       if (const json::value* kept = before.members().if_contains(field)) make(service, "spec").get_object()[field] = *kept;
   }
   if (keeps_address && view::Service(service).spec().ip_family_policy().empty())
-    if (const json::value* kept = find_keys(old, {"spec", "ipFamilyPolicy"})) make(service, "spec.ipFamilyPolicy") = *kept;
+    if (before.has_ip_family_policy()) make(service, "spec.ipFamilyPolicy") = before.ip_family_policy();
   if (old_type == "LoadBalancer" && type != old_type)
     drop_unchanged(service, old, {"allocateLoadBalancerNodePorts", "loadBalancerClass"});
   if (!has_ports(type) && has_ports(old_type)) drop_unchanged(service, old, {"externalTrafficPolicy"});
