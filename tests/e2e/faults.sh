@@ -137,7 +137,7 @@ expect_fail "a damaged store is refused, and what to do is said" 'damaged.*--set
 check "… and left as it was" eval '[ "$(ls "$T"/state/state.db* | wc -l)" = 1 ]'
 cp "$T/state/state.db" "$T/damaged.db"
 cp "$T/good.db" "$T/state/state.db"
-expect_match "a copy put in its place is intact" 'whole' once --set-aside-damaged
+expect_match "a copy put in its place is intact" intact once --set-aside-damaged
 start_daemon
 expect "… and everything is there" 40 eval "k get configmaps -o name | grep -c /fill-"
 expect "… the pod ran on" "$before" restarts_and_start
