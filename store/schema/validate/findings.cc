@@ -42,7 +42,8 @@ bool is_name_part(std::string_view text) {
 
 // A shortened value for a message: two hundred causes about one large value must not repeat it completely.
 std::string_view beginning_of(std::string_view text) { return text.substr(0, kValueShownMax); }
-std::string beginning_of(const json::value& value) {
+template <typename Json>  // value, array or object
+std::string beginning_of_json(const Json& value) {
   json::serializer serializer;
   serializer.reset(&value);
   char buffer[kValueShownMax];
@@ -70,8 +71,14 @@ void Findings::add(Cause cause) {
 }
 void Findings::required(const std::string& path, std::string_view detail) { add(coracle::required(path, detail)); }
 void Findings::invalid_json(const std::string& path, const json::value& value, std::string_view detail) {
-  if (!full()) add(invalid_value(path, beginning_of(value), detail));
+  if (!full()) add(invalid_value(path, beginning_of_json(value), detail));
 }
+template <JsonContainer Container>
+void Findings::invalid_json(const std::string& path, const Container& value, std::string_view detail) {
+  if (!full()) add(invalid_value(path, beginning_of_json(value), detail));
+}
+template void Findings::invalid_json(const std::string&, const json::array&, std::string_view);
+template void Findings::invalid_json(const std::string&, const json::object&, std::string_view);
 void Findings::invalid(const std::string& path, std::string_view value, std::string_view detail) {
   if (!full()) add(invalid_value(path, quoted(beginning_of(value)), detail));
 }
@@ -86,10 +93,10 @@ void Findings::invalid_without(const std::string& path, std::string_view detail)
   add({"FieldValueInvalid", "Invalid value: " + std::string(detail), path});
 }
 void Findings::not_supported_json(const std::string& path, const json::value& value, const std::vector<std::string>& supported) {
-  if (!full()) add(coracle::not_supported(path, beginning_of(value), supported));
+  if (!full()) add(coracle::not_supported(path, beginning_of_json(value), supported));
 }
 void Findings::duplicate_json(const std::string& path, const json::value& value) {
-  if (!full()) add(coracle::duplicate(path, beginning_of(value)));
+  if (!full()) add(coracle::duplicate(path, beginning_of_json(value)));
 }
 void Findings::too_many(const std::string& path, size_t count, size_t max) {
   add({"FieldValueTooMany",

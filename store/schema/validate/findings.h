@@ -3,6 +3,7 @@
 // rules themselves are in store/kinds (see schema/kind_family.h). Pure.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace coracle::schema {
 
+template <typename T>
+concept JsonContainer = std::same_as<T, json::array> || std::same_as<T, json::object>;
+
 class Findings {
  public:
   // `old`: the object before an update, for rules that were loosened or tightened; nullptr on create.
@@ -22,6 +26,8 @@ class Findings {
   void add(Cause cause);
   void required(const std::string& path, std::string_view detail = {});
   void invalid_json(const std::string& path, const json::value& value, std::string_view detail);
+  template <JsonContainer Container>
+  void invalid_json(const std::string& path, const Container& value, std::string_view detail);  // of which it makes no copy
   void invalid(const std::string& path, std::string_view value, std::string_view detail);
   void invalid(const std::string& path, int64_t value, std::string_view detail);
   void invalid_without(const std::string& path, std::string_view detail);  // the message does not contain the value
