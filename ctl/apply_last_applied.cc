@@ -2,7 +2,6 @@
 // apply view-last-applied, set-last-applied, edit-last-applied: the annotation in which client-side apply stores the
 // configuration that it applied last. Source: kubectl pkg/cmd/apply/apply_*_last_applied.go, pkg/cmd/util/editor.
 #include <algorithm>
-#include <filesystem>
 
 #include "ctl/apply.h"
 #include "ctl/edit.h"
@@ -168,39 +167,18 @@ Result<void> store_configurations(Session& session, const EditLastAppliedFlags& 
 // Lets the user edit all configurations in one file, until they can be stored or he gives up.
 Result<int> edit_configurations(Session& session, const EditLastAppliedFlags& flags, const std::vector<Live>& lives,
                                 const std::vector<json::value>& before) {
-  bool in_json = flags.output == "json";  // it has no comments
-  const std::string original = editable_text(before, in_json);
-  std::string body = original, reasons;
-  std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
-  auto stop = [&](const char* text) {
-    std::filesystem::remove(path);
-    tell(text);
-    return 0;
-  };
-  auto keep = [&](Error error) {
-    tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
-    return error;
-  };
-  for (int passes = 0;; ++passes) {
-    auto saved = edit_in_editor(path, (in_json ? "" : kLastAppliedHead + reasons) + body, flags.windows_line_endings);
-    if (!saved) {
-      leave_edit_file(path, original);
-      return saved.take_error();
-    }
-    std::string text = without_comments(*saved);
-    if (is_given_up(passes, text, body, in_json)) return keep(Error(Code::cancelled, kNothingValid));
-    if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
-    if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
-    body = text;
-    auto after = edited_configurations(text, flags, lives);
+  EditedFile file = TRY(EditedFile::create(before, flags.output == "json", kLastAppliedHead, flags.windows_line_endings));
+  for (;;) {
+    std::optional<std::string> text = TRY(file.next());
+    if (!text) return 0;
+    auto after = edited_configurations(*text, flags, lives);
     if (!after) {
-      reasons = commented("The edited file is not valid: " + after.error().text()) + "#\n";
-      if (in_json) tell("error: the edited file is not valid: " + after.error().text() + "\n");
+      file.refuse(after.error());
       continue;
     }
     auto stored = store_configurations(session, flags, lives, before, *after);
-    if (!stored) return keep(stored.take_error());
-    std::filesystem::remove(path);
+    if (!stored) return file.keep(stored.take_error());
+    file.remove();
     return 0;
   }
 }

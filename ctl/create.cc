@@ -3,7 +3,6 @@
 #include "ctl/create.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "ctl/edit.h"
 #include "ctl/editor.h"
@@ -158,40 +157,19 @@ Result<json::value> edited_object(const std::string& text) {
 // Lets the user edit the object until it can be read, or he gives up, and creates it. Source: kubectl
 // pkg/cmd/util/editor/editoptions.go.
 Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, const Document& document) {
-  bool in_json = flags.output == "json";  // it has no comments
-  const std::string original = editable_text({document.object}, in_json);
-  std::string body = original, reasons;
-  std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
-  auto stop = [&](const char* text) -> Result<void> {
-    std::filesystem::remove(path);
-    tell(text);
-    return {};
-  };
-  auto keep = [&](Error error) {
-    tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
-    return error;
-  };
-  for (int passes = 0;; ++passes) {
-    auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + reasons) + body, flags.windows_line_endings);
-    if (!saved) {
-      leave_edit_file(path, original);
-      return saved.take_error();
-    }
-    std::string text = without_comments(*saved);
-    if (is_given_up(passes, text, body, in_json)) return keep(Error(Code::cancelled, kNothingValid));
-    if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
-    if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
-    body = text;
-    auto object = edited_object(text);
+  EditedFile file = TRY(EditedFile::create({document.object}, flags.output == "json", kEditHead, flags.windows_line_endings));
+  for (;;) {
+    std::optional<std::string> text = TRY(file.next());
+    if (!text) return {};
+    auto object = edited_object(*text);
     if (!object) {
-      reasons = commented("The edited file is not valid: " + object.error().text()) + "#\n";
-      if (in_json) tell("error: the edited file is not valid: " + object.error().text() + "\n");
+      file.refuse(object.error());
       continue;
     }
     const schema::KindInfo& kind = *kind_of(*object);
     auto created = create_document(session, flags, std::move(*object), kind);
-    if (!created) return keep(created.take_error());
-    std::filesystem::remove(path);
+    if (!created) return file.keep(created.take_error());
+    file.remove();
     return {};
   }
 }

@@ -3,7 +3,6 @@
 #include "ctl/edit.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "ctl/editor.h"
 #include "ctl/escape.h"
@@ -194,53 +193,32 @@ Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector
       shown.back() = TRY(session.json({.path = session.path(*live.kind, live.ns, live.name, flags.subresource)}));
     if (auto* metadata = make(shown.back(), "metadata").if_object()) metadata->erase("managedFields");
   }
-  bool in_json = flags.output == "json";  // it has no comments
-  const std::string original = editable_text(shown, in_json);
-  std::string body = original, reasons;
-  std::string path = TRY(make_edit_file(in_json ? ".json" : ".yaml"));
-  auto stop = [&](const char* text) {
-    std::filesystem::remove(path);
-    tell(text);
-    return 0;
-  };
-  auto keep = [&](Error error) {
-    tell("A copy of your changes has been stored to " + coracle::quoted(path) + "\n");
-    return error;
-  };
-  for (int passes = 0;; ++passes) {
-    auto saved = edit_in_editor(path, (in_json ? "" : kEditHead + reasons) + body, flags.windows_line_endings);
-    if (!saved) {
-      leave_edit_file(path, original);
-      return saved.take_error();
-    }
-    std::string text = without_comments(*saved);
-    if (is_given_up(passes, text, body, in_json)) return keep(Error(Code::cancelled, kNothingValid));
-    if (says_the_same(text, original, in_json)) return stop("Edit cancelled, no changes made.\n");
-    if (trim(text).empty()) return stop("Edit cancelled, saved file was empty.\n");
-    body = text;
-    auto objects = objects_of(text);
+  EditedFile file = TRY(EditedFile::create(shown, flags.output == "json", kEditHead, flags.windows_line_endings));
+  for (;;) {
+    std::optional<std::string> text = TRY(file.next());
+    if (!text) return 0;
+    auto objects = objects_of(*text);
     if (!objects) {
-      reasons = commented("The edited file is not valid: " + objects.error().text()) + "#\n";
-      if (in_json) tell("error: the edited file is not valid: " + objects.error().text() + "\n");
+      file.refuse(objects.error());
       continue;
     }
     auto edited = edited_objects(std::move(*objects), flags, lives, shown);
-    if (!edited) return keep(edited.take_error());
+    if (!edited) return file.keep(edited.take_error());
     SaveResult result;
     for (const EditedObject& one : *edited) save_one(session, flags, one, result);
     if (result.refused) {
-      tell("You can run `coraclectl replace -f " + path + "` to try this update again.\n");
+      tell("You can run `coraclectl replace -f " + file.path() + "` to try this update again.\n");
       return 1;
     }
     if (result.gone) {
-      tell("The edits you made on deleted resources have been saved to " + coracle::quoted(path) + "\n");
+      tell("The edits you made on deleted resources have been saved to " + coracle::quoted(file.path()) + "\n");
       return 1;
     }
     if (result.reasons.empty()) {
-      std::filesystem::remove(path);
+      file.remove();
       return 0;
     }
-    reasons = result.reasons;
+    file.set_reasons(std::move(result.reasons));
   }
 }
 

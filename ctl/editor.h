@@ -2,6 +2,7 @@
 // A text in the user's editor: $KUBE_EDITOR, $EDITOR or vi. Source: kubectl pkg/cmd/util/editor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,26 +17,37 @@ constexpr const char* kEditHead =
     "# Please edit the object below. Lines beginning with a '#' will be ignored,\n"
     "# and an empty file will abort the edit. If an error occurs while saving this file will be\n"
     "# reopened with the relevant failures.\n#\n";
-constexpr const char* kNothingValid = "Edit cancelled, no valid changes were saved.";
-constexpr int kUnattendedPassesMax = 5;  // of an editor without a terminal, which would change the text for ever
 
-// What the user edits: the object or, of several, a List of them.
-std::string editable_text(const std::vector<json::value>& objects, bool in_json);
-// Creates an empty file that only we can read, of an unpredictable name that ends in `ending` (".yaml"). Errors: errno's.
-Result<std::string> make_edit_file(const std::string& ending);
-// Lets the user edit `text` in that file and returns what was saved. With `windows_line_endings`, lines end in CR LF in the file
-// only. Errors: cancelled if the editor fails; errno's.
-Result<std::string> edit_in_editor(const std::string& path, const std::string& text, bool windows_line_endings = false);
-// After such an error: removes the file if it still says `original`, comments aside; else it is the user's, and he is told where
-// it is.
-void leave_edit_file(const std::string& path, const std::string& original);
+// A temporary file with objects, which the user edits until what he saves is taken or he gives up.
+class EditedFile {
+ public:
+  // Shows one object or, of several, a List of them. `head`: comments at the beginning, of which JSON has none. With
+  // `windows_line_endings`, lines end in CR LF in the file only. Only we can read the file. Errors: errno's.
+  static Result<EditedFile> create(const std::vector<json::value>& objects, bool in_json, const char* head,
+                                   bool windows_line_endings);
 
-// Both texts say the same: spaces, comments and the order of keys say nothing in YAML; JSON is compared as it is written. Source:
-// kubectl pkg/cmd/util/helpers.go, StripComments.
-bool says_the_same(const std::string& text, const std::string& other, bool in_json);
-// A file that was not valid was opened again, `passes` times by now, and it is of no use to open it once more: it has what it had
-// then (`before`), or nobody is at a terminal to mend it.
-bool is_given_up(int passes, const std::string& text, const std::string& before, bool in_json);
+  // Opens the editor, and returns what was saved, without comments. Nothing: the user saved no change, which is told, and the
+  // file is gone. Errors: cancelled if the editor fails or if he gives up, after which a changed file stays and he is told where
+  // it is; errno's.
+  Result<std::optional<std::string>> next();
+  // What was saved is not valid: the file says why when it is opened again. JSON cannot, so that is told at once.
+  void refuse(const Error& error);
+  // Lines of commented() about what was saved, for when the file is opened again.
+  void set_reasons(std::string reasons) { reasons_ = std::move(reasons); }
+
+  Error keep(Error error) const;  // tells where the file is; `error` is the result
+  void remove() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  EditedFile(std::string path, std::string text, bool in_json, const char* head, bool windows_line_endings);
+
+  std::string path_, original_, body_, reasons_;
+  const char* head_;
+  bool in_json_, windows_line_endings_;
+  int passes_ = 0;  // how often it was opened
+};
+
 // Lines for the head of the file: what is wrong with it.
 std::string commented(std::string_view text);
 
