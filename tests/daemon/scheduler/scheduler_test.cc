@@ -422,6 +422,16 @@ TEST_F(PreemptingTest, a_namesake_of_a_victim_that_went_is_not_told_to_go) {
 // ---- queueing hints ----
 
 struct HintTest : SchedulerTest {
+  // The node "pi" is chosen for the pod "db", whose claim "data" waits for a provisioner of somebody else.
+  void wait_for_a_far_volume() {
+    put_node("4");
+    client.put(kStorageClass,
+               R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
+      "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+    start();
+    put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  }
   // The number of rejections since the last call.
   int refusals() {
     std::string text = events.take();
@@ -590,13 +600,7 @@ TEST_F(HintTest, a_volume_that_another_pod_just_got_is_not_taken_away) {
 }
 
 TEST_F(HintTest, a_pod_whose_claim_got_a_volume_elsewhere_is_not_bound) {
-  put_node("4");
-  client.put(kStorageClass,
-             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
-    "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
-  start();
-  put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  wait_for_a_far_volume();
   (void)events.take();
   client.put(kPersistentVolume, R"({"metadata":{"name":"disk"},"spec":{"storageClassName":"far","capacity":{"storage":"1Gi"},
     "accessModes":["ReadWriteOnce"],"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":
@@ -612,13 +616,7 @@ TEST_F(HintTest, a_pod_whose_claim_got_a_volume_elsewhere_is_not_bound) {
 }
 
 TEST_F(HintTest, a_pod_whose_volume_cannot_be_made_on_its_node_chooses_anew) {
-  put_node("4");
-  client.put(kStorageClass,
-             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
-    "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
-  start();
-  put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  wait_for_a_far_volume();
   auto selected = [&] {
     ObjectPtr claim = client.find(kPersistentVolumeClaim, {"default", "data"});
     return std::string(claim->annotation("volume.kubernetes.io/selected-node"));
