@@ -116,6 +116,16 @@ struct SchedulerTest : testing::Test {
                          cpu + R"("}}}])" + more + "}}");
     settle();
   }
+  // A class whose volumes a provisioner of somebody else makes, once a node has been chosen for the first pod.
+  void put_far_class() {
+    client.put(kStorageClass,
+               R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+  }
+  void put_far_claim() {  // "data", of that class
+    put_far_class();
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
+      "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  }
   std::string node_of(const std::string& name) {
     return std::string(get_string(client.find(kPod, {"default", name})->json(), "spec.nodeName"));
   }
@@ -324,10 +334,7 @@ TEST_F(PreemptingTest, a_pod_that_may_be_bound_is_waited_for) {
 
 TEST_F(PreemptingTest, a_pod_that_waits_for_its_volumes_chooses_anew) {
   put_node("2");
-  client.put(kStorageClass,
-             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
-    "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  put_far_claim();
   start();
   put_pod("low", "2", R"(,"priority":1,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
   ASSERT_EQ(client.find(kPersistentVolumeClaim, {"default", "data"})->annotation("volume.kubernetes.io/selected-node"), "pi");
@@ -425,10 +432,7 @@ struct HintTest : SchedulerTest {
   // The node "pi" is chosen for the pod "db", whose claim "data" waits for a provisioner of somebody else.
   void wait_for_a_far_volume() {
     put_node("4");
-    client.put(kStorageClass,
-               R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
-    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
-      "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+    put_far_claim();
     start();
     put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
   }
@@ -546,8 +550,7 @@ TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
 TEST_F(HintTest, a_pod_of_many_claims_is_bound_after_the_last_of_them) {
   constexpr int kMany = 10'000;
   put_node("4");
-  client.put(kStorageClass,
-             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+  put_far_class();
   std::string volumes;
   auto put_claim = [&](int i, const std::string& annotations, const std::string& spec, const std::string& status) {
     client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data)" + std::to_string(i) +
