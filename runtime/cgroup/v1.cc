@@ -21,8 +21,12 @@ bool is_known(std::string_view controller) { return std::ranges::find(kKnown, co
 
 // A new cpuset has no processors and no memory nodes, and accepts no process before it has both.
 Result<void> inherit_set(const Fd& parent, const Fd& cgroup) {
-  for (const char* file : {"cpuset.cpus", "cpuset.mems"})
-    if (read_words(cgroup, file).empty()) TRY(sys::write_control(cgroup, file, read_words(parent, file)));
+  for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
+    std::string own = TRY(sys::read_file_at(cgroup, file));
+    if (!trim(own).empty()) continue;
+    std::string above = TRY(sys::read_file_at(parent, file));
+    TRY(sys::write_control(cgroup, file, trim(above)));
+  }
   return {};
 }
 

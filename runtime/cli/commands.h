@@ -52,9 +52,9 @@ Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std
 // The number of sockets that were passed to this process by socket activation. Source: sd_listen_fds(3).
 uint32_t activated_sockets();
 Result<void> check_descriptors(const Options& options);  // that the descriptors from 3 on that are passed on are open
-// Sets HOME from the container's passwd file if the process has none or an empty one. `root`: the container's root; without it
-// HOME is "/".
-void set_home(oci::Process& process, const Result<Fd>& root);
+// Sets HOME from the container's passwd file if the process has none or an empty one. `root`: the container's root. HOME is "/"
+// without a root or a file that we may read. Errors: unavailable and internal, with "HOME".
+Result<void> set_home(oci::Process& process, Result<Fd> root);
 // Sends the descriptor and the container's state to the seccomp agent. `pid`: the process with the filter. Source: runtime-spec
 // config-linux.md "containerProcessState".
 Result<void> send_listener(const oci::SeccompListener& listener, const json::object& state, int pid, const Fd& fd);

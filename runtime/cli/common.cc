@@ -121,15 +121,20 @@ Result<void> check_descriptors(const Options& options) {
   return {};
 }
 
-void set_home(oci::Process& process, const Result<Fd>& root) {
+Result<void> set_home(oci::Process& process, Result<Fd> root) {
   std::string given;
   for (const std::string& entry : process.env)
     if (entry.starts_with("HOME=")) given = entry.substr(5);
-  if (!given.empty()) return;
+  if (!given.empty()) return {};
   std::erase_if(process.env, [](const std::string& entry) { return entry.starts_with("HOME="); });
-  auto passwd = root ? image::read_account_file(*root, "/etc/passwd") : Result<std::string>(std::string());
+  auto passwd = root ? image::read_account_file(*root, "etc/passwd") : Result<std::string>(root.take_error());
+  // What an image has, or keeps from us, is its own affair. A failure of the machine would give the process another HOME, now and
+  // then, and nobody would notice.
+  const bool is_machine_s = !passwd && (passwd.error().code() == Code::unavailable || passwd.error().code() == Code::internal);
+  if (is_machine_s) return passwd.take_error().wrap("HOME");
   auto user = passwd ? image::find_user(std::to_string(process.user.uid), *passwd, "") : Result<oci::User>(oci::User{});
   process.env.push_back("HOME=" + (user && !user->home.empty() ? user->home : std::string("/")));
+  return {};
 }
 
 Result<void> send_listener(const oci::SeccompListener& listener, const json::object& state, int pid, const Fd& fd) {

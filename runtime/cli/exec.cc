@@ -142,7 +142,7 @@ Result<int> exec(const Options& options) {
   if (spec.process.terminal && options.detach && options.console_socket.empty())
     return Error(Code::invalid, "process.terminal is set: --console-socket is missing");
   const Fd& target = alive.process;
-  set_home(spec.process, sys::root_of(target));
+  TRY(set_home(spec.process, sys::root_of(target)));
   spec.linux_.personality = container.saved().personality;
   spec.linux_.memory_policy = container.saved().memory_policy;
   runtime::PrepareInput input;

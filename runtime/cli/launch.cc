@@ -114,7 +114,7 @@ class Maker {
 
   Result<void> prepare_machine() {
     TRY(leave_privilege_behind(spec_));
-    set_home(spec_.process, sys::open_directory(spec_.root.path));
+    TRY(set_home(spec_.process, sys::open_directory(spec_.root.path)));
     pass_sockets();
     TRY(add_notify_socket(spec_, *container_));
     if (!holds_) relay_ = TRY(NotifyRelay::open(*container_));

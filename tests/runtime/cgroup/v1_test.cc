@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "runtime/sys/file.h"
+#include "tests/runtime/expect.h"
 
 namespace coracle::cgroup {
 namespace {
@@ -94,6 +95,34 @@ TEST(V1, what_no_kernel_has_any_more_stays_to_be_refused) {
   ASSERT_EQ(limits.rest.block_io.weight_devices.size(), 1u);
   EXPECT_FALSE(limits.rest.block_io.weight_devices[0].weight);
   EXPECT_EQ(limits.rest.block_io.weight_devices[0].leaf_weight, 300);
+}
+
+// Files that a new cgroup of the kernel's has, and an ordinary directory has not.
+TEST(V1, a_set_is_that_of_the_cgroup_above_or_an_error) {
+  char name[] = "/tmp/coracle-v1-XXXXXX";
+  const std::string top = ::mkdtemp(name);
+  auto write = [&](const std::string& file, std::string_view text) {
+    Fd fd = std::move(*sys::open(top + file, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+    ASSERT_OK(sys::write_all(fd, text));
+  };
+  for (const char* each : {"/a", "/own", "/b"}) {
+    ASSERT_OK(sys::make_directories(top + each, 0755));
+    write(std::string(each) + "/cpuset.cpus", "\n");
+    write(std::string(each) + "/cpuset.mems", "\n");
+  }
+  write("/cpuset.cpus", "0-3\n");
+  write("/cpuset.mems", "0\n");
+  write("/own/cpuset.cpus", "2\n");
+  const std::vector<V1Hierarchy> all = {{top, {"cpuset"}}};
+  for (const char* each : {"/a", "/own"}) ASSERT_OK(V1Cgroup::make(all, each));
+  EXPECT_EQ(*sys::read_file(top + "/a/cpuset.cpus"), "0-3");
+  EXPECT_EQ(*sys::read_file(top + "/a/cpuset.mems"), "0");
+  EXPECT_EQ(*sys::read_file(top + "/own/cpuset.cpus"), "2\n");
+  std::filesystem::remove(top + "/cpuset.mems");
+  auto made = V1Cgroup::make(all, "/b");
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().text().find("cpuset.mems"), std::string::npos) << made.error().text();
+  ASSERT_TRUE(sys::remove_tree(top));
 }
 
 TEST(V1, opens_the_tasks_of_cgroups_inside) {
