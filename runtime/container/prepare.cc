@@ -122,7 +122,9 @@ Result<std::optional<std::string>> link_of(const MountDraft& draft) {
   return std::optional<std::string>(std::move(found));
 }
 
-Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, const UserNamespace* user, Prepared& out) {
+// `by_age`: mounts are listed in the order of their creation.
+Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draft, const UserNamespace* user, bool by_age,
+                                      Prepared& out) {
   launch::MountStep step{};
   step.kind = draft.kind;
   step.flags = draft.flags;
@@ -140,6 +142,7 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
     Fd mount = TRY(make_bind(draft, user).wrap("mount " + draft.destination + name));
     bool on_directory = TRY(is_directory(mount).wrap("mount " + draft.destination));
     if (!on_directory) step.flags |= launch::kMountOnFile;
+    else if (by_age) step.flags |= launch::kMountAnew;
     step.fd = int32_t(launch::kFdMore + out.fds.size());
     out.fds.push_back(std::move(mount));
     if (draft.options.propagation & (kUnbindable | kShared)) step.propagation = draft.options.propagation;
@@ -162,8 +165,9 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
 Result<void> write_mounts(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
   std::vector<launch::MountStep> steps;
   auto drafts = TRY(plan_mounts(*input.spec, input.sandbox, input.user ? input.user->ids : IdMaps{}));
+  const bool by_age = !input.sandbox.is_pod && sys::lists_mounts_by_age();
   for (const MountDraft& draft : drafts) {
-    launch::MountStep step = TRY(write_mount(writer, draft, input.user, out));
+    launch::MountStep step = TRY(write_mount(writer, draft, input.user, by_age, out));
     steps.push_back(step);
     out.mounts.push_back(draft.destination);
   }

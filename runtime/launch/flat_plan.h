@@ -48,6 +48,7 @@ enum MountFlags : uint32_t {
   kMountHolds = 1 << 6,     // a new tmpfs; the next steps mount in it, with
   kMountInHeld = 1 << 7,    // outer: the destination is a directory at the top of that file system, which is still empty
   kMountOnLink = 1 << 8,    // a symbolic link at the destination is covered itself
+  kMountAnew = 1 << 9,      // attach: cloned once more at its turn; only of coracle-oci
 };
 
 struct MountStep {

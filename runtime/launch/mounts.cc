@@ -274,14 +274,21 @@ int new_cgroup_tree(const Child& child, const MountStep& step, int at) noexcept 
   return tree;
 }
 
+// What to change of a mount that is there. The modes of atime are alternatives: the kernel sets one where all are cleared.
+mount_attr attributes_of(const MountStep& step) noexcept {
+  mount_attr out{};
+  out.attr_set = step.attributes;
+  if (step.attributes & MOUNT_ATTR__ATIME) out.attr_clr = MOUNT_ATTR__ATIME;
+  return out;
+}
+
 int inner_tree(const Child& child, const MountStep& step, int at) noexcept {
   int source = must(child, Stage::mount, k_openat2(child.root, child.text(step.type), O_PATH, 0, kInRoot), at);
   const unsigned beneath = step.flags & kMountBeneath ? unsigned(kAtRecursive) : 0;
   int tree = must(child, Stage::mount,
                   k_open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | unsigned(kAtEmptyPath) | beneath), at);
   k_close(source);
-  mount_attr attributes{};
-  attributes.attr_set = step.attributes;
+  mount_attr attributes = attributes_of(step);
   attributes.propagation = kMsPrivate;
   must(child, Stage::mount, k_mount_setattr(tree, "", unsigned(kAtEmptyPath) | beneath, &attributes), at);
   return tree;
@@ -317,14 +324,13 @@ int make_tree(Child& child, const MountStep& step, int at) noexcept {
     return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
   if (step.kind == MountKind::outer) return outer_tree(child, step, at);
   int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's tmpfs, shared by the pod's containers
-  mount_attr attributes{};
-  attributes.attr_set = step.attributes;
+  mount_attr attributes = attributes_of(step);
   must(child, Stage::mount, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
   return tree;
 }
 
-// Since Linux 6.8 mounts are listed in the order of creation. A tree of the plan was created before all others, so it is cloned
-// again at its turn. Then the list has the order of the mounts.
+// Where mounts are listed in the order of creation. A tree of the plan was created before all others, so it is cloned again at
+// its turn. Then the list has the order of the mounts. The unmount waits for all processors.
 int make_anew(const Child& child, int tree, int destination, int at) noexcept {
   int copy =
       must(child, Stage::mount, k_open_tree(tree, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
@@ -403,8 +409,7 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
     act_as_container(child);
   }
   attach(child, tree, destination, on_file, at);
-  if (step.kind == MountKind::attach && child.has(kPlanHostTree) && !(step.flags & kMountOnFile))
-    tree = make_anew(child, tree, destination, at);
+  if (step.flags & kMountAnew) tree = make_anew(child, tree, destination, at);
   k_close(destination);
   // Until then an unbindable mount would make it impossible to bind the tree for hooks.
   const bool is_later = step.propagation & kMsUnbindable && child.has(kPlanUnshareMounts);

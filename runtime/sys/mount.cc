@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/mount.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -217,6 +218,20 @@ Result<PlaceInDevice> place_in_device(const Fd& file) {
   std::string below = path == mount->place ? "" : mount->place == "/" ? path : path.substr(mount->place.size());
   std::string whole = (mount->root == "/" ? "" : mount->root) + below;
   return PlaceInDevice{mount->device, mount->type, whole.empty() ? "/" : std::move(whole)};
+}
+
+bool lists_mounts_by_age(std::string_view release) {
+  const size_t dot = std::min(release.find('.'), release.size());
+  const std::string_view rest = release.substr(std::min(dot + 1, release.size()));
+  auto major = parse_number<int>(release.substr(0, dot));
+  auto minor = parse_number<int>(rest.substr(0, rest.find_first_not_of("0123456789")));
+  return !major || !minor || *major > 6 || (*major == 6 && *minor >= 8);
+}
+
+bool lists_mounts_by_age() {
+  utsname name{};
+  (void)::uname(&name);  // cannot fail with a valid buffer
+  return lists_mounts_by_age(name.release);
 }
 
 Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {

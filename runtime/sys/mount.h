@@ -60,6 +60,10 @@ struct PlaceInDevice {
 Result<PlaceInDevice> place_in_device(const Fd& file);
 // Decodes a path of a table of mounts, which writes a space as \040. Source: proc_pid_mountinfo(5), fstab(5).
 std::string plain_path(std::string_view field);
+// Since Linux 6.8 mounts are listed in the order in which they were created, not attached. Also true for a kernel whose release
+// (uname(2)) is not understood.
+bool lists_mounts_by_age(std::string_view release);
+bool lists_mounts_by_age();  // this kernel
 // Detaches every mount below the directory, the innermost first. Uses `detach`, by default a lazy unmount. The mount on the
 // directory itself stays.
 Result<void> detach_below(const std::string& directory,

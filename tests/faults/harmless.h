@@ -39,6 +39,7 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"*.*", "sched_setaffinity", "0 1024",
      "the launcher's affinity is kept: fewer processors than the cgroups have, never others. An affinity that is asked for has "
      "another size"},
+    {"create", "uname", "*", "mounts are cloned at their turn, which older kernels do not need"},
     {"create", "openat", "*/.seccomp/*", "a program that cannot be read is made anew"},
     {"create", "read", "*/.seccomp/*", "the same"},
     {"create", "seccomp", "*", "libseccomp asks what this kernel can; the filter is loaded by the container's process"},

@@ -202,6 +202,10 @@ see "a tmpfs without a mode is as open as what it covers" "750 1777 700 1777" 's
   'mount("/data", "tmpfs", "tmpfs"); mount("/data/made", "tmpfs", "tmpfs"); mount("/closed", "tmpfs", "tmpfs", "mode=700"); mount("/open", "tmpfs", "tmpfs", "mode=1777")'
 see "a source that an earlier mount covers is what the container sees" "empty below" 'echo $(cat /seen/f 2>/dev/null || echo empty; cat /kept/f)' \
   "mount('/kept', 'bind', '$work/b/rootfs/data/d', 'bind'); mount('/data', 'tmpfs', 'tmpfs', 'mode=755'); mount('/data/d', 'tmpfs', 'tmpfs', 'mode=755'); mount('/seen', 'bind', '$work/b/rootfs/data/d', 'bind', 'ro')"
+see "and may have attributes that are alternatives" "noatime" 'grep " /seen " /proc/self/mountinfo | grep -o noatime' \
+  "mount('/data', 'tmpfs', 'tmpfs', 'mode=755'); mount('/data/d', 'tmpfs', 'tmpfs', 'mode=755'); mount('/seen', 'bind', '$work/b/rootfs/data/d', 'bind', 'noatime')"
+see "mounts are listed in their order" "/one /two /three" 'echo $(sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \(.one\|.two\|.three\) .*/\1/p" /proc/self/mountinfo)' \
+  "mount('/one', 'bind', '$work/b/rootfs/data', 'bind'); mount('/two', 'tmpfs', 'tmpfs'); mount('/three', 'bind', '$work/b/rootfs/bin', 'bind')"
 see "a read-only /dev has what belongs there, and nothing more" "0 devpts no" \
   'echo x >/dev/null; echo "$? $(grep -o " /dev/pts .* devpts" /proc/self/mountinfo | sed "s/.* //") $(touch /dev/x 2>/dev/null || echo no)"' \
   'next(m for m in c["mounts"] if m["destination"] == "/dev")["options"].append("ro")'

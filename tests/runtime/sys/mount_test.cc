@@ -49,5 +49,14 @@ TEST_F(MountOfPathTest, nothing_is_read_in_a_mount_that_is_not_local) {
   EXPECT_EQ(behind(path_ + "/data/self/root/dev"), "/proc") << "the link /proc/self/root leads to /";
 }
 
+TEST(MountList, is_by_age_since_linux_6_8) {
+  for (const char* release : {"6.8.0", "6.8-rc1", "6.12.43+deb13-amd64", "7.0", "10.1.2-x"})
+    EXPECT_TRUE(lists_mounts_by_age(release)) << release;
+  for (const char* release : {"6.7.12", "6.1.0-37-amd64", "5.19.0", "5.15"})
+    EXPECT_FALSE(lists_mounts_by_age(release)) << release;
+  for (const char* release : {"", "6", "6.", "x.y", "six.8"})
+    EXPECT_TRUE(lists_mounts_by_age(release)) << release;  // not understood
+}
+
 }  // namespace
 }  // namespace coracle::sys
