@@ -115,8 +115,11 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
   return bytes < 0x1p63 ? std::optional(int64_t(bytes)) : std::nullopt;
 }
 
-// Sets a flag's value in the `resources` of config.json. Errors: invalid, with the flag.
+// Sets a flag's value in the `resources` of config.json; one without a value changes nothing, as with runc. Errors: invalid,
+// unsupported, with the flag.
 Result<void> put_limit(json::value& resources, const Options::Limit& limit) {
+  if (limit.value.empty()) return {};
+  if (limit.kind == Options::LimitKind::resctrl) return Error(Code::unsupported, limit.flag + ": resctrl is not supported");
   json::value& place = make(resources, limit.field);
   if (limit.kind == Options::LimitKind::text) {
     place = limit.value;
@@ -147,6 +150,10 @@ Result<oci::Resources> changed_resources(const Options& options, const oci::Reso
   if (!resources.is_object()) resources = json::object();
   // Without a limit of memory, there is none of memory and swap together unless it is given.
   if (get_int(given, "memory.limit") == -1 && !find(given, "memory.swap")) make(given, "memory.swap") = -1;
+  // An idle cgroup has no shares: what is given takes the place of the other one. Source: runc; sched_group_set_idle() of Linux
+  if (get_int(given, "cpu.idle") == 1 && !find(given, "cpu.shares")) make(given, "cpu.shares") = 0;
+  const bool ends_idleness = get_int(given, "cpu.shares") > 0 && get_int(resources, "cpu.idle") == 1;
+  if (ends_idleness && !find(given, "cpu.idle")) make(given, "cpu.idle") = 0;
   lay_over(resources, given);
   oci::Spec changed = TRY(oci::parse_spec(config).wrap("--resources"));
   return std::move(changed.linux_.resources);

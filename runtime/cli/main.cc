@@ -188,6 +188,8 @@ class CommandLine {
     limit("--memory-reservation", "memory.reservation", "bytes", Kind::bytes);
     limit("--memory-swap", "memory.swap", "bytes of memory and swap together; -1 = none", Kind::bytes);
     limit("--pids-limit", "pids.limit", "how many; -1 = none");
+    limit("--l3-cache-schema", "", "not supported", Kind::resctrl);
+    limit("--mem-bw-schema", "", "not supported", Kind::resctrl);
   }
 
   void add_exec() {

@@ -33,8 +33,8 @@ struct Options {
   bool terminal = false, no_new_privileges = false, ignore_paused = false;
 
   // update: the fields of config.json
-  std::string resources;  // a file; "-": standard input
-  enum class LimitKind : uint8_t { number, bytes, text };
+  std::string resources;                                            // a file; "-": standard input
+  enum class LimitKind : uint8_t { number, bytes, text, resctrl };  // resctrl: refused, if it is not empty
   struct Limit {
     std::string field, value;  // "memory.limit", "64M"
     LimitKind kind = LimitKind::number;

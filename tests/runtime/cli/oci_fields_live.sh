@@ -104,6 +104,20 @@ else
 fi
 run delete --force x
 
+# An idle cgroup has no shares: the one that is given takes the place of the other.
+config 'exec sleep 100' 'c["linux"].setdefault("resources", {})["cpu"] = {"shares": 512}'
+run run --detach --bundle "$work/b" x </dev/null >/dev/null 2>&1
+if [ -n "$(limit_of cpu.idle)" ]; then
+  expect "update makes a container with shares idle" " 1" "$(run update --cpu-idle 1 x 2>&1) $(limit_of cpu.idle)"
+  expect "which it stays when something else is updated" " 1" "$(run update --cpu-burst 0 --cpu-quota '' x 2>&1) $(limit_of cpu.idle)"
+  expect "until it has shares" " 0" "$(run update --cpu-share 200 x 2>&1) $(limit_of cpu.idle)"
+else
+  echo "ok - update makes a container with shares idle # SKIP there is no controller, or an older kernel"
+fi
+expect "update refuses what needs resctrl" "coracle-oci: --l3-cache-schema: resctrl is not supported" "$(run update --l3-cache-schema L3:0=3 x 2>&1)"
+expect "unless it is nothing" "" "$(run update --mem-bw-schema '' x 2>&1)"
+run delete --force x
+
 # ---- namespaces ----
 see "a user namespace maps ids" "0 0 100000 65536" 'echo $(id -u) $(cat /proc/self/uid_map)' 'user_namespace()'
 see "what is made for it is its root's" "0 0 0 0" 'echo $(stat -c %u /dev /dev/null /dev/shm /data)' 'user_namespace(); mount("/data", "tmpfs", "tmpfs")'
