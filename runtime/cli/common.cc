@@ -87,6 +87,8 @@ Result<void> tell_missing_capabilities(const oci::Process& process, runtime::Lau
   auto granted = TRY(runtime::plan_capabilities(*process.capabilities, own));
   const std::string missing = runtime::capabilities_not_granted(*process.capabilities, granted);
   if (!missing.empty()) warn("process.capabilities: not granted: " + missing);
+  for (const std::string& name : runtime::ambient_not_granted(*process.capabilities, granted))  // the words are runc's
+    warn("process.capabilities: can't raise ambient capability " + name + ": it is not both permitted and inheritable");
   return {};
 }
 

@@ -2,6 +2,8 @@
 // exec: another process in a running container.
 #include <sched.h>
 
+#include <cerrno>
+
 #include "runtime/base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/log.h"
@@ -18,6 +20,7 @@ namespace coracle::cli {
 namespace {
 
 constexpr size_t kProcessBytesMax = 4 << 20;
+constexpr const char* kJoin = "error adding pid of the process to cgroups";  // the words are runc's
 
 // "uid[:gid]": only decimal integers (CVE-2026-30892).
 Result<void> set_user(const std::string& text, oci::User& user) {
@@ -57,6 +60,12 @@ Result<cgroup::SubCgroups> sub_cgroups(const std::vector<std::string>& given) {
     }
   }
   return out;
+}
+
+Result<std::vector<Fd>> tasks_of(const cgroup::Container& cgroup, const cgroup::SubCgroups& inside) {
+  auto tasks = cgroup.v1_tasks(inside);
+  if (!tasks && tasks.error().code() == Code::not_found) return tasks.take_error().wrap(kJoin);
+  return tasks;
 }
 
 Result<oci::Process> process_of(const Options& options, const Container& container) {
@@ -160,8 +169,8 @@ Result<int> exec(const Options& options) {
   const cgroup::SubCgroups inside = TRY(sub_cgroups(options.cgroups));
   Fd directory;
   const bool has_cgroup = alive.cgroup.exists() || !alive.cgroup.record().path.empty();
-  if (has_cgroup) directory = TRY(alive.cgroup.directory_for(inside.everywhere, container.saved().pid));
-  auto v1_tasks = TRY(alive.cgroup.v1_tasks(inside));
+  if (has_cgroup) directory = TRY(alive.cgroup.directory_for(inside.everywhere, container.saved().pid).wrap(kJoin));
+  auto v1_tasks = TRY(tasks_of(alive.cgroup, inside));
   input.v1_tasks = &v1_tasks;
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));
   if (spec.process.exec_cpu_affinity && !spec.process.exec_cpu_affinity->initial.empty()) {
@@ -173,7 +182,10 @@ Result<int> exec(const Options& options) {
   if (directory) start.cgroup = &directory;
   start.target = &target;
   start.has_terminal = spec.process.terminal;
-  runtime::DirectLaunch launch = TRY(runtime::DirectLaunch::begin(start).wrap("launch"));
+  auto begun = runtime::DirectLaunch::begin(start);
+  // The kernel adds no process to a cgroup that has controllers for its children.
+  if (!begun && begun.error().err() == EBUSY && directory) return begun.take_error().wrap(kJoin);
+  runtime::DirectLaunch launch = TRY(std::move(begun).wrap("launch"));
   auto terminal = attend(launch, options, spec, container, input.seccomp);
   auto written = terminal ? send_pidfd(options.pidfd_socket, launch.pidfd()) : Result<void>(terminal.take_error());
   if (written) written = write_pid_file(options.pid_file, launch.pid());

@@ -95,6 +95,12 @@ Error explain_exec(int err, const oci::Spec& spec) {
   return Error::from_errno(err, "exec: " + quoted(program));
 }
 
+bool is_kernel_s(const std::string& place) {
+  for (const char* each : {"/proc", "/sys", "/dev"})
+    if ((place + "/").starts_with(std::string(each) + "/")) return true;
+  return false;
+}
+
 const char* mismatch(int err) {
   return err == launch::kDirectoryOverFile ? "not a directory: a directory is mounted over a file"
                                            : "is a directory: a file is mounted over a directory";
@@ -131,6 +137,9 @@ Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, con
     case Stage::start_hook: return explain_hook("startContainer", failure, spec.hooks.start_container, said);
     case Stage::mount:
       if (err < 0) return Error(Code::invalid, "mounts: " + which(failure, spec, mounts) + ": " + mismatch(err));
+      // No link is followed there; the words are runc's.
+      if (const std::string place = which(failure, spec, mounts); err == ELOOP && is_kernel_s(place))
+        return Error::from_errno(err, "mounts: " + place + ": must be mounted on ordinary directory");
       break;
     case Stage::slot:
       if (err == EEXIST) return Error(Code::conflict, "the id is in use");

@@ -392,6 +392,17 @@ Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const 
   return out;
 }
 
+namespace {
+
+std::vector<std::string> not_in(uint64_t granted, const std::vector<std::string>& wanted) {
+  std::vector<std::string> out;
+  for (const std::string& name : wanted)
+    if (auto number = oci::capability_number(name); number && !(granted >> *number & 1)) out.push_back(name);
+  return out;
+}
+
+}  // namespace
+
 std::string capabilities_not_granted(const oci::Capabilities& wanted, const CapabilitySets& granted) {
   struct Set {
     const char* name;
@@ -401,12 +412,13 @@ std::string capabilities_not_granted(const oci::Capabilities& wanted, const Capa
   std::vector<std::string> out;
   for (const Set& set :
        {Set{"bounding", wanted.bounding, granted.bounding}, Set{"effective", wanted.effective, granted.effective},
-        Set{"permitted", wanted.permitted, granted.permitted}, Set{"inheritable", wanted.inheritable, granted.inheritable},
-        Set{"ambient", wanted.ambient, granted.ambient}})
-    for (const std::string& name : set.wanted)
-      if (auto number = oci::capability_number(name); number && !(set.granted >> *number & 1))
-        out.push_back(std::string(set.name) + " " + name);
+        Set{"permitted", wanted.permitted, granted.permitted}, Set{"inheritable", wanted.inheritable, granted.inheritable}})
+    for (const std::string& name : not_in(set.granted, set.wanted)) out.push_back(std::string(set.name) + " " + name);
   return join(out, ", ");
+}
+
+std::vector<std::string> ambient_not_granted(const oci::Capabilities& wanted, const CapabilitySets& granted) {
+  return not_in(granted.ambient, wanted.ambient);
 }
 
 bool may_lower_oom_score(const LauncherInfo& own) { return own.is_host_root && own.capabilities >> kCapSysResource & 1; }

@@ -111,9 +111,11 @@ struct CapabilitySets {
 };
 // Capabilities that `own` lacks are omitted, because a process can only pass on those it has.
 Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const LauncherInfo& own);
-// What is wanted and not in these sets, to warn of it: "ambient CAP_KILL, effective CAP_CHOWN". "" if all is granted. Source:
+// What is wanted and not in these sets, to warn of it: "permitted CAP_KILL, effective CAP_CHOWN". "" if all is granted. Source:
 // runtime-spec config.md "Linux Process": a runtime should not fail for it.
 std::string capabilities_not_granted(const oci::Capabilities& wanted, const CapabilitySets& granted);
+// The same for the ambient set, with a name for each. They need to be permitted and inheritable.
+std::vector<std::string> ambient_not_granted(const oci::Capabilities& wanted, const CapabilitySets& granted);
 // A value below our own needs CAP_SYS_RESOURCE; without it, the result is at least our own.
 bool may_lower_oom_score(const LauncherInfo& own);
 int plan_oom_score(int wanted, const LauncherInfo& own);

@@ -255,6 +255,10 @@ see "but none of the kernel's" 'coracle-oci: config.json: mounts: nothing may be
 ln -s /proc "$work/b/rootfs/kernel"
 see "by another name, too" "coracle-oci: mounts: /kernel/self: mount: Operation not permitted" true "mount('/kernel/self', $on_kernel_s"
 rm "$work/b/rootfs/kernel"
+rmdir "$work/b/rootfs/proc"
+ln -s /data "$work/b/rootfs/proc"
+see "nor where the image leads somewhere else" "coracle-oci: mounts: /proc: must be mounted on ordinary directory: Too many levels of symbolic links" true
+rm "$work/b/rootfs/proc"
 mkdir "$work/other"
 cp -a "$work/b/rootfs/bin" "$work/other"
 over="c['mounts'].insert(0, {'destination': '/', 'type': 'bind', 'source': '$work/other', 'options': ['rbind', 'ro']}); c['root']['readonly'] = False"
@@ -701,7 +705,8 @@ expect "and ambient where it is inheritable" "CapPrm 0000000400000020 CapAmb 000
   "$(run exec -c CAP_SYSLOG other grep -E 'Cap(Prm|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
 run delete --force other
 config 'grep CapAmb /proc/self/status' 'c["process"]["capabilities"] = {"bounding": ["CAP_KILL"], "permitted": ["CAP_KILL"], "effective": ["CAP_KILL", "CAP_CHOWN"], "inheritable": ["CAP_KILL"], "ambient": ["CAP_KILL", "CAP_SYSLOG"]}'
-expect "what cannot be granted is told" "coracle-oci: process.capabilities: not granted: effective CAP_CHOWN, ambient CAP_SYSLOG
+expect "what cannot be granted is told" "coracle-oci: process.capabilities: not granted: effective CAP_CHOWN
+coracle-oci: process.capabilities: can't raise ambient capability CAP_SYSLOG: it is not both permitted and inheritable
 CapAmb: 0000000000000020" "$(run run --bundle "$work/b" other 2>&1 | tr '\t' ' ')"
 expect "another user's by being ambient" "CapEff 0000000000200000 CapAmb 0000000000200000" \
   "$(run exec -u 7 -c CAP_SYS_ADMIN x grep -E 'Cap(Eff|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
@@ -710,6 +715,7 @@ expect "exec tells its failures from those of the program" "1 255 255 255" \
 expect "its controller is one of cgroup v1" 'coracle-oci: unknown controller "none"' "$(run exec --cgroup none:in x true 2>&1)"
 expect "and so is each, if there are several" 'coracle-oci: --cgroup "in": its controller is missing' "$(run exec --cgroup pids:in --cgroup in x true 2>&1)"
 expect "a cgroup for exec is inside the container's" 'coracle-oci: --cgroup: bad sub cgroup path "in/../..": `..` components are not allowed' "$(run exec --cgroup in/../.. x true 2>&1)"
+expect "a cgroup that is not there is told" "1" "$(run exec --cgroup none-such x true 2>&1 | grep -c 'error adding pid of the process to cgroups: cgroup .*No such file or directory')"
 expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"
 run exec -u 7x x id 2> "$work/said"
 expect "a user is a number, whole" 'coracle-oci: --user "7x" is not uid[:gid]' "$(cat "$work/said")"

@@ -112,12 +112,13 @@ TEST(Plan, gives_no_capability_that_it_has_not) {
   EXPECT_EQ(sets.permitted, 1u);
   EXPECT_EQ(sets.effective, 1u);  // limited to the permitted set
   EXPECT_EQ(sets.ambient, 0u);    // limited to the inheritable set
-  EXPECT_EQ(capabilities_not_granted(wanted, sets),
-            "bounding CAP_SYS_RESOURCE, effective CAP_KILL, permitted CAP_SYS_RESOURCE, ambient CAP_CHOWN");
+  EXPECT_EQ(capabilities_not_granted(wanted, sets), "bounding CAP_SYS_RESOURCE, effective CAP_KILL, permitted CAP_SYS_RESOURCE");
+  EXPECT_EQ(ambient_not_granted(wanted, sets), std::vector<std::string>{"CAP_CHOWN"});
   wanted.effective = {"CAP_CHOWN"};
   wanted.bounding = wanted.permitted = wanted.inheritable = {"CAP_CHOWN", "CAP_SYS_RESOURCE"};
   own.capabilities = ~uint64_t(0);
   EXPECT_EQ(capabilities_not_granted(wanted, *plan_capabilities(wanted, own)), "");
+  EXPECT_TRUE(ambient_not_granted(wanted, *plan_capabilities(wanted, own)).empty());
   own.capabilities = ~(uint64_t(1) << kCapSysResource);
   own.oom_score_adj = -500;
   EXPECT_EQ(plan_oom_score(-997, own), -500);
@@ -366,10 +367,13 @@ TEST(Plan, explains_failures_as_users_know_them) {
   oci::Spec spec;
   spec.process.args = {"nginx"};
   auto text = [&](launch::Stage stage, int err, int index = -1) {
-    return explain_failure({pause::Kind::reply, err, uint32_t(stage), index, 0}, spec, {"/a", "/b"}).text();
+    return explain_failure({pause::Kind::reply, err, uint32_t(stage), index, 0}, spec, {"/a", "/b", "/proc"}).text();
   };
   EXPECT_EQ(text(launch::Stage::exec, ENOENT), "exec: \"nginx\": executable file not found in $PATH");
   EXPECT_EQ(text(launch::Stage::mount, ENODEV, 1), "mounts: /b: mount: No such device");
+  EXPECT_EQ(text(launch::Stage::mount, ELOOP, 1), "mounts: /b: mount: Too many levels of symbolic links");
+  EXPECT_EQ(text(launch::Stage::mount, ELOOP, 2),
+            "mounts: /proc: must be mounted on ordinary directory: Too many levels of symbolic links");
   EXPECT_EQ(text(launch::Stage::mount, launch::kDirectoryOverFile, 0),
             "mounts: /a: not a directory: a directory is mounted over a file");
   EXPECT_EQ(text(launch::Stage::mount, launch::kFileOverDirectory, 1),
