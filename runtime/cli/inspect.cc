@@ -210,8 +210,10 @@ Result<int> spec(const Options& options) {
     for (oci::Mount& mount : spec.mounts)
       if (mount.type == "devpts") std::erase(mount.options, "gid=5");  // this gid is not mapped
   }
-  std::string path = options.bundle + "/config.json";
-  if (sys::exists(path)) return Error(Code::already_exists, path + " exists; remove it first");
+  const bool is_named = !options.config.empty();
+  const std::string name = is_named ? options.config : "config.json";
+  const std::string path = name.starts_with("/") ? name : options.bundle + "/" + name;
+  if (!is_named && sys::exists(path)) return Error(Code::already_exists, path + " exists; remove it first");
   TRY(sys::replace_file(path, to_pretty(oci::to_json(spec), 4) + "\n", 0644));
   return 0;
 }

@@ -20,7 +20,7 @@ constexpr const char* kJournal = "/run/systemd/journal/socket";
 
 struct Log {
   Fd file, journal;
-  bool is_syslog = false, is_json = false, has_debug = false;
+  bool is_syslog = false, is_json = false, has_debug = false, has_warnings = true;
   std::string name;  // for syslog and the journal
   bool is_there() const { return file || journal || is_syslog; }
 };
@@ -48,7 +48,8 @@ void write(const char* level, const std::string& text) {
 
 Result<void> open_log(const Options& options) {
   the_log.is_json = options.log_format == "json";
-  the_log.has_debug = options.debug;
+  the_log.has_debug = options.debug || options.log_level == "debug";
+  the_log.has_warnings = the_log.has_debug || options.log_level != "error";
   if (options.log.empty()) return {};
   std::string_view target = options.log;
   auto is_kind = [&](std::string_view kind) {
@@ -76,6 +77,7 @@ void debug(const std::string& text) {
 }
 
 void warn(const std::string& text) {
+  if (!the_log.has_warnings) return;
   write("warning", text);
   if (!the_log.is_there()) say(text);
 }

@@ -12,8 +12,8 @@
 namespace coracle::cli {
 
 Result<void> open_log(const Options& options);  // call before the first message. Errors: --log, with its path
-void debug(const std::string& text);            // only with --debug
-void warn(const std::string& text);
+void debug(const std::string& text);            // only with --debug or --log-level debug
+void warn(const std::string& text);             // not with --log-level error
 void say_error(const std::string& text);
 
 }  // namespace coracle::cli

@@ -28,11 +28,13 @@ class CommandLine {
   CommandLine(int argc, char** argv) : argc_(argc), argv_(argv) {
     app_.require_subcommand(1);
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as with Go's flags: engines append flags
-    app_.set_version_flag("-v,--version", std::string("coracle-oci version " CORACLE_VERSION "\nspec: ") + oci::kVersionMax);
+    app_.set_version_flag("-v,-V,--version", std::string("coracle-oci version " CORACLE_VERSION "\nspec: ") + oci::kVersionMax);
     app_.add_option("--root", options_.root, "where the state of containers is kept");
     app_.add_option("--log", options_.log, "also write warnings and errors to this file, or to syslog:NAME or journald:NAME");
-    app_.add_option("--log-format", options_.log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
-    app_.add_flag("--debug", options_.debug, "say what is done");
+    app_.add_option("--log-format", options_.log_format, "text or json")->check(CLI::IsMember({"text", "json", ""}));
+    app_.add_option("--log-level", options_.log_level, "error, warning or debug")
+        ->check(CLI::IsMember({"error", "warning", "debug"}));
+    app_.add_flag("--debug", options_.debug, "say what is done, as --log-level debug");
     app_.add_flag("--systemd-cgroup", options_.systemd_cgroup,
                   "cgroups are made by systemd: linux.cgroupsPath is slice:prefix:name");
     app_.add_option("--cgroup-manager", options_.cgroup_manager, "cgroupfs, systemd or disabled")
@@ -52,7 +54,7 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       return error.get_exit_code() == 0 ? app_.exit(error) : refuse(error);  // 0: --help, --version
     }
-    options_.listen_fds = activated_sockets();
+    if (chosen_ == &create || chosen_ == &cli::run) options_.listen_fds = activated_sockets();  // nobody else passes them on
     auto ready = check_descriptors(options_);  // before opening files, which could get these numbers
     if (ready) ready = open_log(options_);
     options_.command = rest_ ? rest_->remaining() : std::vector<std::string>();
@@ -122,9 +124,13 @@ class CommandLine {
     command->add_flag("--no-pivot", options_.no_pivot, "chroot instead of pivot_root, for a root in memory");
     command->add_flag("--no-new-keyring", options_.no_new_keyring, "keep our session keyring");
     command->add_option("--preserve-fds", options_.preserve_fds, "so many descriptors from 3 on are the container's");
+    add_no_subreaper(command);
     return command;
   }
 
+  void add_no_subreaper(CLI::App* command) {
+    command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");
+  }
   void add_pidfd_socket(CLI::App* command) {
     command->add_option("--pidfd-socket", options_.pidfd_socket, "where to send a descriptor of the process");
   }
@@ -135,7 +141,6 @@ class CommandLine {
     CLI::App* command = add_launch("run", "make a container, start it and wait for its end", &cli::run);
     command->add_flag("-d,--detach", options_.detach, "do not wait");
     command->add_flag("--keep", options_.keep, "do not delete it when it has ended");
-    command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");
   }
 
   void add_start() { add("start", "let a created container go", start); }
@@ -215,7 +220,7 @@ class CommandLine {
         ->allow_extra_args(false)
         ->take_all();
     command->add_flag("--ignore-paused", options_.ignore_paused, "also in a paused container");
-    command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");
+    add_no_subreaper(command);
     take_rest(command);
   }
 
@@ -242,6 +247,7 @@ class CommandLine {
   void add_spec() {
     CLI::App* command = add("spec", "write a config.json to start from", spec, false);
     command->add_option("-b,--bundle", options_.bundle, "where to")->capture_default_str();
+    command->add_option("-f,--file", options_.config, "another file than config.json; it is replaced if it exists");
     command->add_flag("--rootless", options_.rootless, "for an unprivileged user");
   }
 

@@ -13,7 +13,8 @@ struct Options {
   // of all commands
   std::string root;  // directory of the containers' state; "": the default
   std::string log, log_format = "text";
-  std::string cgroup_manager;  // "cgroupfs", "systemd", "disabled"; "": cgroupfs
+  std::string log_level = "warning";  // "error", "warning", "debug": this and what is worse
+  std::string cgroup_manager;         // "cgroupfs", "systemd", "disabled"; "": cgroupfs
   bool systemd_cgroup = false, debug = false;
 
   std::string id, bundle = ".", config, pid_file, console_socket, pidfd_socket;  // config "": the bundle's config.json

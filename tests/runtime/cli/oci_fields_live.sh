@@ -650,6 +650,16 @@ run delete --force x
 # ---- other commands ----
 expect "the version says which specification, as the features do" \
   "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
+expect "it is -V, too" "$(run --version)" "$(run -V)"
+(cd "$work" && run spec --bundle b --file own.json && run spec --bundle b -f own.json && run spec -f "$work/at.json")
+expect "spec writes to another file, and over it" "sh sh" "$(python3 -c 'import json, sys; print(*[json.load(open(f))["process"]["args"][0] for f in sys.argv[1:]])' "$work/b/own.json" "$work/at.json")"
+rm -f "$work/b/own.json" "$work/at.json"
+config 'exec sleep 1000'
+run create --no-subreaper --bundle "$work/b" x < /dev/null > /dev/null
+expect "create takes what run takes" created "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
+expect "activated sockets are not an exec's" "in" \
+  "$(sh -c 'LISTEN_FDS=9 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" exec x echo in 2>&1)"
+run delete --force x
 expect "features name the annotations that change what it does" "org.systemd.property. run.oci.keep_original_groups run.oci.pidfd_receiver run.oci.seccomp_fail_unknown_syscall run.oci.systemd.subgroup" \
   "$(run features | python3 -c 'import json, sys; print(*sorted(json.load(sys.stdin)["potentiallyUnsafeConfigAnnotations"]))')"
 # ---- as images and engines know it from runc and crun ----
@@ -777,6 +787,10 @@ for each in 64x 5ib 1e -5 1.5.5 k; do
   expect "a limit is a number: $each is none" "coracle-oci: --memory \"$each\" is not a number" "$(run update --memory=$each x 2>&1)"
 done
 expect "a log that cannot be opened is an error" "coracle-oci: --log: open /no/such/log: No such file or directory" "$(run --log /no/such/log state x 2>&1)"
+config true 'c["process"]["capabilities"]["bounding"].append("CAP_WISH")'
+expect "warnings can be left out" "" "$(run --log-level error run --bundle "$work/b" warned 2>&1)"
+expect "and debugging is a level of the log, too" "launch" "$(run --log-level debug --log-format '' run --bundle "$work/b" warned 2>&1 | grep -o 'launch$')"
+expect "a level has a name" "1" "$(run --log-level chatty list 2>&1 | grep -c 'log-level')"
 run --log "file:$work/log.text" state none 2> /dev/null
 expect "what a log is may be said" 'msg="container \"none\" does not exist"' "$(grep -o 'msg=.*' "$work/log.text")"
 expect "and it may be the machine's" 'coracle-oci: container "none" does not exist
