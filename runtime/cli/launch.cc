@@ -189,7 +189,7 @@ class Maker {
     input.v1_tasks = &v1_tasks;
     Fd root;
     if (!namespaces_.joined.count("mount")) {
-      root = TRY(runtime::open_root(spec_.root.path, namespaces_.in_host_tree));
+      root = TRY(runtime::open_root(spec_.root.path, namespaces_.in_host_tree, spec_.linux_.rootfs_propagation));
       input.root_path = TRY(sys::absolute_path(spec_.root.path).wrap("root.path"));  // as the kernel lists its mounts
     }
     return runtime::prepare_container(input, std::move(root));

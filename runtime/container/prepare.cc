@@ -21,7 +21,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr uint64_t kRec = 16384, kUnbindable = 1 << 17, kShared = 1 << 20;  // MS_*
+constexpr uint64_t kRec = 16384, kUnbindable = 1 << 17, kPrivate = 1 << 18, kSlave = 1 << 19, kShared = 1 << 20;  // MS_*
 constexpr size_t kPlanBytesMax = 16 << 20;
 
 // Builds the flat plan: everything is appended, aligned, and referenced by its offset.
@@ -99,9 +99,9 @@ Result<Fd> make_bind(const MountDraft& draft, const UserNamespace* user) {
   if (!cloned && draft.source_fd && cloned.error().err() == EINVAL) cloned = sys::duplicate(source);
   Fd mount = TRY(std::move(cloned));
   // Private unless propagation is requested: the container's mounts do not leave it.
-  uint64_t propagation = draft.options.propagation ? draft.options.propagation : uint64_t((1 << 18) | kRec);
+  uint64_t propagation = draft.options.propagation ? draft.options.propagation : kPrivate | kRec;
   if (propagation & kUnbindable)
-    propagation = (1 << 18) | (propagation & kRec);  // the child sets it last: an unbindable mount cannot be bound
+    propagation = kPrivate | (propagation & kRec);  // the child sets it last: an unbindable mount cannot be bound
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
   if (draft.options.is_idmapped) TRY(map_ids(mount, draft, user));
   if (draft.options.set || draft.options.clear)
@@ -476,11 +476,13 @@ Result<UserNamespace> user_namespace_of(const Fd& pidfd) {
   return out;
 }
 
-Result<Fd> open_root(const std::string& path, bool in_host_tree) {
+Result<Fd> open_root(const std::string& path, bool in_host_tree, const std::string& propagation) {
   Fd dir = TRY(sys::open(path, O_PATH | O_DIRECTORY).wrap("root"));
   if (in_host_tree) return dir;
   Fd mount = TRY(sys::clone_mount(dir, true).wrap("root"));
-  TRY(sys::change_mount(mount, {.propagation = 1 << 18, .recursive = true}));
+  // The copy of a shared mount is its peer until then: a private one cannot become a slave any more.
+  const bool is_slave = propagation == "slave" || propagation == "rslave";
+  TRY(sys::change_mount(mount, {.propagation = is_slave ? kSlave : kPrivate, .recursive = true}).wrap("root"));
   return mount;
 }
 

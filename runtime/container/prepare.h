@@ -67,7 +67,8 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root);
 // a user namespace of its own.
 Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& process);
 
-// A bundle's root directory as a detached mount, or unchanged for a container without a mount namespace. Errors: not_found.
-Result<Fd> open_root(const std::string& path, bool in_host_tree = false);
+// A bundle's root directory as a detached mount, or unchanged for a container without a mount namespace. `propagation`: that of
+// linux.rootfsPropagation; as a slave it gets what is mounted beneath the directory later. Errors: not_found.
+Result<Fd> open_root(const std::string& path, bool in_host_tree = false, const std::string& propagation = "");
 
 }  // namespace coracle::runtime

@@ -265,6 +265,24 @@ over="c['mounts'].insert(0, {'destination': '/', 'type': 'bind', 'source': '$wor
 see "what the first mount binds over / is the root" "bin no /proc" 'echo $(ls -d bin data 2>/dev/null) $(touch /made 2>/dev/null || echo no) $(ls -d /proc)' "$over"
 see "with nothing that a root cannot have" 'coracle-oci: config.json: mounts: destination "/" is the root'"'s place" true "$over; c['mounts'][0]['options'].append('nosuid')"
 
+if unshare --mount true 2> /dev/null; then
+  mkdir "$work/shared"
+  for way in slave rslave private; do
+    config 'exec sleep 1000' "c['linux']['rootfsPropagation'] = '$way'; c['root'] = {'path': '$work/shared/rootfs', 'readonly': False}"
+    seen=$(oci=$oci root=$work/root bundle=$work/b shared=$work/shared unshare --mount --propagation private sh -c '
+      mount -t tmpfs shared "$shared" && mount --make-shared "$shared" && cp -a "$bundle/rootfs" "$shared" && mkdir "$shared/rootfs/late"
+      "$oci" --root "$root" run -d --bundle "$bundle" x < /dev/null 2>&1 > /dev/null
+      mount -t tmpfs late "$shared/rootfs/late"
+      "$oci" --root "$root" exec x cat /proc/self/mountinfo
+      "$oci" --root "$root" delete --force x' 2>&1)
+    case $way in private) want="no" ;; *) want="slave late" ;; esac
+    expect "a root that is a slave gets what is mounted on the machine later ($way)" "$want" \
+      "$(echo $(echo "$seen" | awk '$5 == "/" { print $7 ~ /^master:/ ? "slave" : "no" } $5 == "/late" { print "late" }'))"
+  done
+else
+  echo "ok - a root that is a slave gets what is mounted on the machine later # SKIP needs mount namespaces"
+fi
+
 # ---- the process ----
 see "scheduler, priority and personality" "3 i686" 'echo $(cut -d" " -f41 /proc/self/stat) $(uname -m)' \
   'c["process"]["scheduler"] = {"policy": "SCHED_BATCH"}; c["process"]["ioPriority"] = {"class": "IOPRIO_CLASS_BE", "priority": 6}; c["linux"]["personality"] = {"domain": "LINUX32"}'
