@@ -45,6 +45,9 @@ std::map<std::string, MountOption> make_mount_options() {
     out[name] = option;
     out["r" + name] = {Kind::recursive_attribute, option.set, option.clear, true};
   }
+  // For a whole tree they mean the kernel's default, whatever each mount has. A single mount keeps what it has. Source: runc
+  for (const char* name : {"ratime", "rnorelatime", "rnostrictatime"})
+    out[name] = {Kind::recursive_attribute, MOUNT_ATTR_RELATIME, MOUNT_ATTR__ATIME, true};
   for (auto [name, flag] : {std::pair("shared", kShared), std::pair("slave", kSlave), std::pair("private", kPrivate),
                             std::pair("unbindable", kUnbindable)}) {
     out[name] = {Kind::propagation, flag, 0, false};
@@ -52,7 +55,8 @@ std::map<std::string, MountOption> make_mount_options() {
   }
   for (const char* name : {"sync", "async", "dirsync", "lazytime", "nolazytime", "mand", "nomand"})
     out[name] = {Kind::super_flag, 0, 0, false};
-  for (const char* name : {"defaults", "silent", "loud", "noiversion"}) out[name] = {};
+  // Whether changes are counted is up to the file system; what can be mounted by descriptors takes no option for it.
+  for (const char* name : {"defaults", "silent", "loud", "iversion", "noiversion"}) out[name] = {};
   out["bind"] = {Kind::bind, 0, 0, false};
   out["rbind"] = {Kind::bind, 0, 0, true};
   out["tmpcopyup"] = {Kind::copy_up, 0, 0, false};

@@ -11,8 +11,7 @@ namespace coracle::oci {
 namespace {
 
 TEST(OciMountOptions, know_what_the_specification_asks_for) {
-  // The table "Linux mount options", except "remount", which means nothing for new mounts, and "iversion", which only a file
-  // system can support.
+  // The table "Linux mount options", except "remount", which means nothing for new mounts.
   for (const char* name :
        {"async",       "atime",          "bind",       "defaults",      "dev",    "diratime",    "dirsync",     "exec",
         "lazytime",    "loud",           "mand",       "noatime",       "nodev",  "nodiratime",  "noexec",      "noiversion",
@@ -21,10 +20,10 @@ TEST(OciMountOptions, know_what_the_specification_asks_for) {
         "rnorelatime", "rnostrictatime", "rnosuid",    "rnosymfollow",  "ro",     "rprivate",    "rrelatime",   "rro",
         "rrw",         "rshared",        "rslave",     "rstrictatime",  "rsuid",  "rsymfollow",  "runbindable", "rw",
         "shared",      "silent",         "slave",      "strictatime",   "suid",   "symfollow",   "sync",        "tmpcopyup",
-        "unbindable",  "idmap",          "ridmap"})
+        "unbindable",  "idmap",          "ridmap",     "iversion"})
     EXPECT_TRUE(mount_option(name)) << name;
   for (const char* name : {"copy-symlink", "dest-nofollow", "src-nofollow"}) EXPECT_TRUE(mount_option(name)) << name;  // crun's
-  for (const char* name : {"size=5", "mode=755", "acl", "remount", "iversion", "rsync", "rbin", "r"})
+  for (const char* name : {"size=5", "mode=755", "acl", "remount", "rsync", "rbin", "r"})
     EXPECT_FALSE(mount_option(name)) << name;
   auto names = mount_option_names();
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
@@ -37,6 +36,12 @@ TEST(OciMountOptions, mean_what_they_say) {
   EXPECT_EQ(mount_option("rrw")->kind, MountOptionKind::recursive_attribute);
   EXPECT_EQ(mount_option("relatime")->kind, MountOptionKind::attribute);  // not parsed as the recursive form of "elatime"
   EXPECT_EQ(mount_option("rnoatime")->clear, uint64_t(MOUNT_ATTR__ATIME));
+  for (const char* name : {"ratime", "rnorelatime", "rnostrictatime"}) {
+    EXPECT_EQ(mount_option(name)->kind, MountOptionKind::recursive_attribute) << name;
+    EXPECT_EQ(mount_option(name)->clear, uint64_t(MOUNT_ATTR__ATIME)) << name;
+    EXPECT_EQ(mount_option(name)->set, 0u) << name;
+  }
+  EXPECT_EQ(mount_option("atime")->clear, 0u);
   EXPECT_EQ(mount_option("rslave")->set, uint64_t(1 << 19 | 16384));
   EXPECT_TRUE(mount_option("rbind")->is_recursive);
   EXPECT_FALSE(mount_option("idmap")->is_recursive);
