@@ -17,7 +17,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr int kFormat = 7;  // part of the key: programs of other formats are not found
+constexpr int kFormat = 8;  // part of the key: programs of other formats are not found
 
 // The complete input of a program.
 std::string key_of(const json::value& profile, uint64_t capabilities) {

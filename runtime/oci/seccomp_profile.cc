@@ -128,6 +128,7 @@ SeccompProfile read_profile(const Field& in) {
       item.complain("unknown " + quoted(out.architectures.back()));
   });
   in.at("flags").each([&](const Field& item) { read_name(item, kFlags, out.flags.emplace_back()); });
+  if (!in.has("flags")) out.flags = {SeccompFlag::spec_allow};  // an empty list is one. Source: runc, crun
   in.at("syscalls").each_object([&](const Field& item) { out.rules.push_back(read_rule(item)); });
   in.at("capabilities").each_entry([&](const std::string& name, const Field& item) { item.read(out.by_capability[name]); });
   read_listener(in, out);
