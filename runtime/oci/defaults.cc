@@ -113,6 +113,7 @@ const std::vector<DeviceRule>& default_device_rules() {
     for (const Device& device : default_devices()) allow("c", device.major, device.minor, "rwm");
     allow("c", 5, 2, "rwm");     // /dev/ptmx
     allow("c", 136, {}, "rwm");  // /dev/pts/*
+    allow("c", 10, 200, "rwm");  // /dev/net/tun, which VPNs make for themselves; it needs CAP_NET_ADMIN. Source: runc, crun
     return out;
   }();
   return rules;

@@ -211,6 +211,8 @@ TEST(Plan, device_rules_keep_their_order_and_the_defaults_come_last) {
     EXPECT_TRUE(allows(row.rules, 1, 3)) << row.name << ": /dev/null";
   }
   EXPECT_TRUE(allows({all, not_null}, 1, 3)) << "as with runc and crun, every container can use its default devices";
+  EXPECT_TRUE(allows({none}, 10, 200)) << "and /dev/net/tun, if it makes it";
+  EXPECT_FALSE(allows({none}, 10, 201));
 }
 
 TEST(Plan, a_mount_of_cgroups_shows_the_hierarchies_of_v1_that_the_container_is_in) {
