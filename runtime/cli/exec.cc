@@ -161,6 +161,7 @@ Result<int> exec(const Options& options) {
   input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_name));
   input.kept_fds = options.preserve_fds;
   input.keeps_groups = container.saved().annotations.count(kKeepGroups);
+  if (!container.saved().keeps_keyring) input.keyring = keyring_of(options.id);
   std::optional<runtime::UserNamespace> user;
   if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target).wrap("linux.namespaces: user"));
   input.user = user ? &*user : nullptr;

@@ -169,7 +169,7 @@ class Maker {
     input.seccomp = seccomp_;
     input.hold = holds_;
     input.user = user_ ? &*user_ : nullptr;
-    if (!options_.no_new_keyring) input.keyring = "_ses." + options_.id;
+    if (!options_.no_new_keyring) input.keyring = keyring_of(options_.id);
     input.kept_fds = options_.listen_fds + options_.preserve_fds;  // in this order. Source: runc, crun
     input.pivots = !options_.no_pivot;
     input.waits = waits();
@@ -229,6 +229,7 @@ class Maker {
     saved.has_user_namespace = user_.has_value();
     saved.has_pid_namespace = namespaces_.fresh & CLONE_NEWPID;
     saved.has_mount_namespace = !namespaces_.in_host_tree;
+    saved.keeps_keyring = options_.no_new_keyring;
     return {};
   }
 

@@ -68,6 +68,7 @@ Result<Saved> parse(const std::string& content) {
   out.has_user_namespace = get_bool(in, "userNamespace");
   out.has_pid_namespace = get_bool(in, "pidNamespace");
   out.has_mount_namespace = get_bool(in, "mountNamespace");
+  out.keeps_keyring = get_bool(in, "keepsKeyring");
   const json::value* config = find(in, "config");
   if (!config) return Error(Code::invalid, "config is missing");
   oci::Spec spec = TRY(oci::parse_spec(*config));
@@ -102,6 +103,8 @@ const char* name_of(Status status) {
   return "stopped";
 }
 
+std::string keyring_of(const std::string& id) { return "_ses." + id; }
+
 bool is_valid_id(const std::string& id) {
   constexpr const char* kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+.-";
   return !id.empty() && id.size() <= 255 && id[0] != '.' && id.find_first_not_of(kAllowed) == id.npos;
@@ -126,6 +129,7 @@ Result<void> Container::save() const {
   out["userNamespace"] = in.has_user_namespace;
   out["pidNamespace"] = in.has_pid_namespace;
   out["mountNamespace"] = in.has_mount_namespace;
+  out["keepsKeyring"] = in.keeps_keyring;
   out["config"] = oci::to_json(spec_of(in));
   return sys::replace_file_at(directory_, kStateFile, to_text(out), 0600, sys::Durability::volatile_);
 }

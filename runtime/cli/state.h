@@ -40,6 +40,7 @@ struct Saved {
   std::optional<oci::MemoryPolicy> memory_policy;
   oci::Hooks hooks;                                                                       // poststart, poststop
   bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // the container's own
+  bool keeps_keyring = false;  // its processes have the session keyring of who starts them
 };
 
 constexpr const char* kStartSocket = "start.sock";
@@ -48,7 +49,8 @@ constexpr const char* kStartSocket = "start.sock";
 constexpr const char* kKeepGroups = "run.oci.keep_original_groups";
 constexpr const char* kFailUnknownCalls = "run.oci.seccomp_fail_unknown_syscall";
 constexpr const char* kPidfdReceiver = "run.oci.pidfd_receiver";
-bool is_valid_id(const std::string& id);  // [a-zA-Z0-9_+.-]{1,255}, neither "." nor ".."
+std::string keyring_of(const std::string& id);  // the name of the session keyrings of a container's processes. Source: runc
+bool is_valid_id(const std::string& id);        // [a-zA-Z0-9_+.-]{1,255}, neither "." nor ".."
 
 // A container whose process is there.
 struct Alive {

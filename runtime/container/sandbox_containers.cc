@@ -380,6 +380,7 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   input.spec = &plain;
   input.sandbox = info();
   input.own = context_.own;
+  input.keyring = id;
   if (!record.seccomp_name.empty()) input.seccomp = TRY(context_.seccomp->find(record.seccomp_name).wrap("seccomp"));
   Prepared prepared = TRY(prepare_exec(input, process));
   Fd cgroup = TRY(context_.cgroups.find(container_cgroup(id)));

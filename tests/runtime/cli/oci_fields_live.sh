@@ -758,6 +758,17 @@ expect "exec refuses a paused one" '255 coracle-oci: container "x" is paused: ca
   "$(run exec x true > "$work/said" 2>&1; echo "$? $(cat "$work/said")")"
 run resume x
 expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
+if [ -r /proc/keys ]; then
+  config 'exec sleep 1000' 'c["linux"]["maskedPaths"] = []'
+  run run -d --bundle "$work/b" keys < /dev/null > /dev/null
+  run run -d --no-new-keyring --bundle "$work/b" kept < /dev/null > /dev/null
+  expect "an exec has a session keyring of its own, unless its container has its launcher's" "2 0" \
+    "$(echo $(run exec keys grep -c '_ses[.]keys' /proc/keys; run exec kept grep -c '_ses[.]kept' /proc/keys))"
+  run delete --force keys
+  run delete --force kept
+else
+  echo "ok - an exec has a session keyring of its own # SKIP the kernel has none"
+fi
 # The scope of a container whose cgroup is gone is stopped all the same.
 config 'exec sleep 1000'
 "$oci" --cgroup-manager disabled --root "$work/root" run -d --bundle "$work/b" scoped < /dev/null > /dev/null
