@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kPathMax = 4096;
 constexpr size_t kDeviceRulesMax = 4096;
-constexpr uint64_t kSwappinessMax = 100;
-constexpr uint64_t kPeriodMin = 1000, kPeriodMax = 1000000;  // microseconds
+constexpr uint64_t kSwappinessMax = 100, kSwappinessUnset = ~uint64_t(0);  // engines write -1 without a sign
+constexpr uint64_t kPeriodMin = 1000, kPeriodMax = 1000000;                // microseconds
 constexpr int64_t kQuotaMin = 1000;
 constexpr uint16_t kWeightMin = 10, kWeightMax = 1000;
 
@@ -75,9 +75,9 @@ Result<void> check_memory(const Spec& spec) {
   int64_t limit = in.memory_limit_bytes.value_or(0), swap = in.memory_swap_bytes.value_or(0);
   if (limit > 0 && swap > 0 && swap < limit)
     return bad("linux.resources.memory.swap counts memory and swap together: it is below linux.resources.memory.limit");
-  if (swap > 0 && limit <= 0)
+  if (swap > 0 && limit == 0)  // that of unlimited memory is one of swap alone
     return bad("linux.resources.memory.swap counts memory and swap together: it needs linux.resources.memory.limit");
-  if (in.memory_swappiness && *in.memory_swappiness > kSwappinessMax)
+  if (in.memory_swappiness && *in.memory_swappiness > kSwappinessMax && *in.memory_swappiness != kSwappinessUnset)
     return bad("linux.resources.memory.swappiness: " + std::to_string(*in.memory_swappiness) + " is above 100");
   return {};
 }

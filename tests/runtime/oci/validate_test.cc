@@ -459,6 +459,11 @@ TEST(OciValidate, refuses_resources_that_contradict_themselves) {
     s.linux_.resources.memory_limit_bytes = s.linux_.resources.memory_swap_bytes = -1;
     s.linux_.resources.cpu_quota_us = s.linux_.resources.pids_limit = -1;
   });
+  expect_accepted("swap alone", [](Spec& s) {
+    s.linux_.resources.memory_limit_bytes = -1;
+    s.linux_.resources.memory_swap_bytes = 1000;
+  });
+  expect_accepted("no swappiness", [](Spec& s) { s.linux_.resources.memory_swappiness = ~uint64_t(0); });
   expect_accepted("a list", [](Spec& s) { s.linux_.resources.cpuset_cpus = "0-3, 7"; });
 }
 
