@@ -758,6 +758,17 @@ expect "exec refuses a paused one" '255 coracle-oci: container "x" is paused: ca
   "$(run exec x true > "$work/said" 2>&1; echo "$? $(cat "$work/said")")"
 run resume x
 expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
+# As runc does: whoever may write to the hierarchy can move a container's process and remove its cgroup.
+hierarchy=$(awk '/ - cgroup2 / { print $5; exit }' /proc/self/mountinfo)
+config 'exec sleep 1000'
+run run -d --bundle "$work/b" moved --pid-file "$work/pid" < /dev/null > /dev/null
+group=$(sed -n 's/^0:://p' "/proc/$(cat "$work/pid")/cgroup")
+mkdir "$hierarchy$group-next" && cat "$work/pid" > "$hierarchy$group-next/cgroup.procs" && rmdir "$hierarchy$group"
+run exec -d --pid-file "$work/pid" moved sleep 1000
+expect "an exec stands where the first process is when the container's cgroup is gone" "$group-next" \
+  "$(sed -n 's/^0:://p' "/proc/$(cat "$work/pid")/cgroup")"
+expect "which is no reason to keep it" "" "$(run delete --force moved 2>&1)"
+soon rmdir "$hierarchy$group-next" 2> /dev/null
 if [ -r /proc/keys ]; then
   config 'exec sleep 1000' 'c["linux"]["maskedPaths"] = []'
   run run -d --bundle "$work/b" keys < /dev/null > /dev/null
