@@ -3,6 +3,7 @@
 #include "runtime/sys/netlink.h"
 
 #include <linux/if.h>
+#include <linux/if_addr.h>
 #include <linux/if_bridge.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -23,6 +24,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "runtime/sys/libnl.h"
@@ -321,6 +324,7 @@ Result<std::vector<AddressInfo>> Netlink::addresses(uint32_t link) {
     if (info.address.find('/') == info.address.npos) info.address += "/" + std::to_string(rtnl_addr_get_prefixlen(address));
     char scope[32];
     info.scope = rtnl_scope2str(rtnl_addr_get_scope(address), scope, sizeof scope);
+    info.is_permanent = rtnl_addr_get_flags(address) & IFA_F_PERMANENT;
     out.push_back(std::move(info));
   }
   return out;
@@ -443,15 +447,36 @@ LossMonitor::News LossMonitor::read() {
   }
 }
 
+namespace {
+
+// The kernel moves a link before it changes its name: that the name is free has to be known before.
+Result<std::string> free_name(Netlink& there, const std::string& wanted) {
+  auto links = TRY(there.links());
+  auto is_taken = [&](const std::string& name) {
+    return std::any_of(links.begin(), links.end(), [&](const Link& each) { return each.name == name; });
+  };
+  const size_t place = wanted.find("%d");
+  const size_t tries = place == wanted.npos ? 1 : links.size() + 1;  // one of so many numbers is free
+  for (size_t number = 0; number < tries; ++number) {
+    std::string name = wanted;
+    if (place != wanted.npos) name.replace(place, 2, std::to_string(number));
+    if (!is_taken(name)) return name;
+  }
+  return Error::from_errno(EEXIST, "link " + wanted);
+}
+
+}  // namespace
+
 Result<void> move_link_with_addresses(const std::string& name, const Fd& netns, const std::string& new_name) {
   Netlink here = TRY(Netlink::open());
   uint32_t index = TRY(here.index_of(name));
   auto addresses = TRY(here.addresses(index));
-  TRY(here.move_link(index, netns, new_name));
   Netlink there = TRY(Netlink::open_in(netns));
-  uint32_t moved = TRY(there.index_of(new_name));
+  const std::string name_there = TRY(free_name(there, new_name));
+  TRY(here.move_link(index, netns, name_there));
+  uint32_t moved = TRY(there.index_of(name_there));
   for (const AddressInfo& each : addresses)
-    if (each.scope == "global") TRY(there.add_address(moved, each.address));
+    if (each.scope == "global" && each.is_permanent) TRY(there.add_address(moved, each.address));
   return there.set_up(moved);
 }
 

@@ -51,8 +51,9 @@ struct VethSpec {
 
 struct AddressInfo {
   uint32_t link = 0;
-  std::string address;  // "10.42.0.7/24"
-  std::string scope;    // "global", "link", "host"
+  std::string address;        // "10.42.0.7/24"
+  std::string scope;          // "global", "link", "host"
+  bool is_permanent = false;  // otherwise it was lent, for a time
 };
 
 struct RouteSpec {
@@ -135,8 +136,9 @@ class LossMonitor {
   std::string prefix_;
 };
 
-// Moves a host link into another namespace under a new name, with its global addresses, and sets it up there. Source:
-// runtime-spec config-linux.md "Network Devices". Errors: not_found; the kernel's.
+// Moves a host link into another namespace under a new name, with its permanent global addresses, and sets it up there. A name
+// with "%d" is a template: the first free number is taken. Source: runtime-spec config-linux.md "Network Devices". Errors:
+// not_found; already_exists, then the link stays; the kernel's.
 Result<void> move_link_with_addresses(const std::string& name, const Fd& netns, const std::string& new_name);
 
 }  // namespace coracle::sys

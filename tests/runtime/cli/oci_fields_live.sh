@@ -439,6 +439,11 @@ if command -v ip >/dev/null && unshare -n true 2>/dev/null; then
   config 'ip -o -4 addr show dev eth7 | head -c 40 | grep -o "[0-9.]*/24"; ip link show v0 2>&1 | head -n 1' 'c["linux"]["netDevices"] = {"v0": {"name": "eth7"}}'
   expect "a network device is moved, renamed, and keeps its address" "10.9.9.1/24
 ip: can't find device 'v0'" "$(oci=$oci root=$work/root bundle=$work/b unshare -n sh -c 'ip link add v0 type veth peer name v1 && ip addr add 10.9.9.1/24 dev v0 && ip link set v0 up && "$oci" --root "$root" run --bundle "$bundle" x' 2>&1)"
+  config 'ip -o -4 addr show dev net0 | grep -o "10[0-9.]*/24"' 'c["linux"]["netDevices"] = {"v0": {"name": "net%d"}}'
+  expect "one with a template gets the first free name, and no address that is lent" "10.9.9.1/24" "$(oci=$oci root=$work/root bundle=$work/b unshare -n sh -c 'ip link add v0 type veth peer name v1 && ip addr add 10.9.9.1/24 dev v0 && ip link set v0 up; ip addr add 10.8.8.1/24 dev v0 valid_lft 1000 preferred_lft 1000 2> /dev/null; "$oci" --root "$root" run --bundle "$bundle" x' 2>&1)"
+  config true 'c["linux"]["netDevices"] = {"v0": {"name": "lo"}}'
+  expect "one whose name is taken stays" "coracle-oci: linux.netDevices: v0: link lo: File exists
+1" "$(oci=$oci root=$work/root bundle=$work/b unshare -n sh -c 'ip link add v0 type veth peer name v1; "$oci" --root "$root" run --bundle "$bundle" x; ip -o link show v0 | grep -c v0' 2>&1)"
   config true 'c["linux"]["netDevices"] = {"nothere": {}}'
   expect "one that is not there is named" "coracle-oci: linux.netDevices: nothere: link nothere: No such device" "$(oci=$oci root=$work/root bundle=$work/b unshare -n "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
 else

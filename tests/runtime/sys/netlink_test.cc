@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/sys/netns.h"
 
 namespace coracle::sys {
@@ -75,6 +77,26 @@ TEST_F(NetlinkTest, says_what_is_wrong) {
   EXPECT_TRUE(MUST(host.link("lo")).up);
   MUST(host.add_address(lo, "fd00::1/128"));
   EXPECT_EQ(host.add_address(lo, "fd00::1/128").error().code(), Code::already_exists);
+}
+
+TEST_F(NetlinkTest, moves_a_link_under_a_name_that_is_free) {
+  auto move = [&](const std::string& name, const std::string& new_name) {
+    return in_netns(host_, [&] { return move_link_with_addresses(name, pod_, new_name); });
+  };
+  Netlink host = MUST(Netlink::open_in(host_)), pod = MUST(Netlink::open_in(pod_));
+  for (const char* name : {"first", "second", "third", "last"}) {
+    uint32_t index = MUST(host.add_veth({.name = name, .peer_name = std::string("of-") + name}));
+    if (name == std::string("first")) MUST(host.add_address(index, "10.42.0.9/24"));
+  }
+  MUST(move("first", "net%d"));
+  MUST(move("second", "net%d"));
+  MUST(move("third", "own"));
+  auto addresses = MUST(pod.addresses(MUST(pod.index_of("net0"))));
+  EXPECT_TRUE(std::any_of(addresses.begin(), addresses.end(),
+                          [](const AddressInfo& each) { return each.address == "10.42.0.9/24" && each.is_permanent; }));
+  EXPECT_TRUE(MUST(pod.link("net1")).up);
+  EXPECT_EQ(move("last", "own").error().code(), Code::already_exists);
+  EXPECT_TRUE(host.link("last").ok()) << "it stays where it was";
 }
 
 TEST_F(NetlinkTest, tells_of_changes) {
