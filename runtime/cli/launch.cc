@@ -315,7 +315,9 @@ class Maker {
     return write_pid_file(options_.pid_file, launch_->pid());
   }
 
-  // Removes everything of the container; the caller reports the error.
+  // Removes everything of the container; the caller reports the error. Once there was a process, hooks may have made something
+  // for it: where one fails, "continue the lifecycle at step 12", after which poststop hooks run. Source: runtime-spec
+  // runtime.md "Lifecycle"; runc.
   void take_back() {
     if (launch_) launch_->end();
     auto removed = cgroup_.exists() ? cgroup_.kill() : Result<void>();
@@ -323,6 +325,7 @@ class Maker {
     if (removed && namespaces_.in_host_tree) removed = sys::detach_below(spec_.root.path);
     if (removed) removed = containers_->remove(options_.id);
     if (!removed) warn("left behind: " + removed.error().text());
+    if (launch_) run_late_hooks(spec_.hooks.poststop, "poststop", container_->state(Status::stopped));
   }
 
   const Options& options_;

@@ -540,6 +540,13 @@ for kind in prestart createRuntime createContainer; do
   config 'echo never' "hook('$kind', 'echo of no use; echo why not >&2; exit 3')"
   expect "what a failing hook says is part of the error: $kind" "coracle-oci: error running $kind hook #0: /bin/sh ended with exit code 3: of no use\nwhy not" "$(run create --bundle "$work/b" x 2>&1)"
 done
+: > "$work/log"
+for kind in prestart createRuntime createContainer startContainer; do
+  config 'echo never' "hook('$kind', 'exit 3'); hook('poststop', 'echo $kind \$(sed \"s/.*status...\\\\([a-z]*\\\\).*/\\\\1/\") >> $work/log')"
+  run run --bundle "$work/b" x > /dev/null 2>&1
+done
+expect "what the hooks before one that fails have made is for the poststop hooks" \
+  "prestart stopped,createRuntime stopped,createContainer stopped,startContainer stopped," "$(tr '\n' ',' < "$work/log")"
 config 'echo never' 'hook("startContainer", "echo why not >&2; exit 3")'
 run create --bundle "$work/b" x > /dev/null
 expect "and of the last of them" "coracle-oci: error running startContainer hook #0: /bin/sh ended with exit code 3: why not" "$(run start x 2>&1)"
