@@ -52,7 +52,7 @@ json::object linux_features(const FeatureInfo& info) {
       {"apparmor", enabled(true)},
       {"selinux", enabled(true)},
       {"memoryPolicy", json::object{{"modes", list(memory_policy_modes())}, {"flags", list(memory_policy_flags())}}},
-      {"intelRdt", enabled(false)},
+      {"intelRdt", json::object{{"enabled", false}, {"schemata", false}, {"monitoring", false}}},
       {"mountExtensions", json::object{{"idmap", enabled(true)}}},
       {"netDevices", enabled(true)}};
 }

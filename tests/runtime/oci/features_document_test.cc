@@ -61,6 +61,8 @@ TEST(OciFeatures, has_every_member_of_the_specification) {
                            "linux.memoryPolicy.modes",
                            "linux.memoryPolicy.flags",
                            "linux.intelRdt.enabled",
+                           "linux.intelRdt.schemata",
+                           "linux.intelRdt.monitoring",
                            "linux.mountExtensions.idmap.enabled",
                            "linux.netDevices.enabled"})
     EXPECT_TRUE(find(out, path)) << path;
