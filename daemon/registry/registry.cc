@@ -788,8 +788,9 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
-  auto durability =
-      is_heartbeat(stored, old.json(), object) ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
+  // A user who changes nothing confirms all of the object, and not only its heartbeat.
+  const bool is_beat = is_heartbeat(stored, old.json(), object) && (writer.internal || object != old.json());
+  auto durability = is_beat ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
   auto done = may_go(object, stored.traits)
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
                   : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
@@ -817,10 +818,13 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     TRY(admission_.validate(request));
     if (strategy.check_delete) TRY(strategy.check_delete(*old));
     DeletionPlan plan = TRY(plan_deletion(*old, options, info.traits, clock_.now()));
-    if (plan.verb == DeletionPlan::Do::nothing) return shown(old, false);
+    const bool is_under_way = plan.verb == DeletionPlan::Do::nothing;
+    if (is_under_way && (writer.dry_run || writer.internal)) return shown(old, false);
+    // The engine writes nothing, but what began the deletion may not be on the disk yet.
+    if (is_under_way) plan.body = old->json();
     bool gone = plan.verb == DeletionPlan::Do::remove;
     if (writer.dry_run && gone) return shown(old, true);
-    if (!gone) {
+    if (!gone && !is_under_way) {
       schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(plan.body)));
       plan.body = std::move(canonical.value);
     }

@@ -173,6 +173,7 @@ struct Engine::State {
   Result<std::vector<ObjectPtr>> wait_in_queue(Ticket& ticket);
   void lead(const std::vector<Ticket*>& all);
   Result<void> lead_together(const std::vector<Ticket*>& led);
+  bool confirms_pending(const Plan& plan, const Ticket& ticket) const;
   Result<void> write_down(const Plan& plan);
   void go_unmarked();
   void note_space(const Space& space);
@@ -547,7 +548,8 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
     size_t before = plan.changes().size();
     ticket->outcome = plan.add(ticket->writes);
     bool changes = plan.changes().size() > before;
-    durable |= ticket->flush || (changes && ticket->durability == Durability::durable);
+    bool is_promised = ticket->durability == Durability::durable && ticket->outcome->ok();
+    durable |= ticket->flush || (is_promised && (changes || confirms_pending(plan, *ticket)));
     if (changes) softest = std::min(softest, ticket->durability);
   }
   note_space(plan.space());
@@ -561,6 +563,16 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   next_row = plan.next_row();
   publish(plan.changes());
   return {};
+}
+
+// Whether a write that changes nothing finds what is not on the disk yet: its caller is told that it is stored.
+bool Engine::State::confirms_pending(const Plan& plan, const Ticket& ticket) const {
+  if (unwritten.empty() && plan.changes().empty()) return false;
+  return std::ranges::any_of(ticket.writes, [&](const Prepared& write) {
+    if (memory_only(*write.kind)) return false;
+    const int64_t row = plan.latest(*write.kind, write.key).row;
+    return unwritten.contains(row) || std::ranges::find(plan.changes(), row, &Change::row) != plan.changes().end();
+  });
 }
 
 void Engine::State::go_unmarked() {

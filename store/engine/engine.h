@@ -198,7 +198,8 @@ class Engine {
 
   // Writes. Errors beside those of `expected`: internal, worded as etcd's, if objects_bytes_max is reached; too_large. They
   // return the object as stored; a removal returns the last state with the revision of the deletion. A body that equals the
-  // stored object is not written: same object, same revision, no event.
+  // stored object is not written: same object, same revision, no event. If that object is not on the disk yet, a durable write
+  // puts it there all the same before it returns.
   Result<ObjectPtr> write(Write write, Durability durability);
   // Executes all or none, in this order, each with its own revision.
   Result<std::vector<ObjectPtr>> write_all(std::vector<Write> writes, Durability durability);

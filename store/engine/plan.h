@@ -50,6 +50,8 @@ class Plan {
   // Errors: not_found, already_exists, conflict, internal if there is no space; then no write of the group is in the plan.
   Result<std::vector<ObjectPtr>> add(std::vector<Prepared>& group);
 
+  // The object as the groups so far leave it.
+  Entry latest(const Kind& kind, const Key& key) const;
   const std::vector<Change>& changes() const { return changes_; }
   Revision last() const { return last_; }  // the last revision used
   int64_t next_row() const { return next_row_; }
@@ -63,7 +65,6 @@ class Plan {
     int64_t next_row = 0;
     size_t bytes = 0;
   };
-  Entry latest(const Kind& kind, const Key& key) const;
   Result<ObjectPtr> decide(Prepared& write);
   Result<ObjectPtr> decide(Prepared& write, const Entry& now);
   void put(const Prepared& write, Entry next);

@@ -911,6 +911,37 @@ TEST_F(RegistryTest, what_a_component_would_write_again_does_not_wait_for_the_di
   EXPECT_NE(fixture.engine->last_written(), written);
 }
 
+// It would be lost with what the component has not put on the disk yet.
+TEST_F(RegistryTest, what_a_user_confirms_is_on_the_disk) {
+  fixture.options.soft_delay = fixture.options.lazy_delay = std::chrono::hours(1);
+  fixture.reopen();
+  const Key key{"default", "c"}, node{"", "n"};
+  fixture.make(kConfigMap, R"({"metadata":{"name":"c","namespace":"default"}})");
+  fixture.make(kNode, R"({"metadata":{"name":"n"}})");
+  fixture.make(kEndpoints, R"({"metadata":{"name":"c","namespace":"default","finalizers":["example.com/keep"]}})");
+  const json::value value = RegistryFixture::parse(R"({"data":{"k":"2"}})");
+  const json::value label = RegistryFixture::parse(R"({"metadata":{"labels":{"k":"2"}}})");
+  Writer user;
+  auto waits = [&](auto&& write) {
+    auto written = fixture.engine->last_written();
+    MUST(write());
+    return fixture.engine->last_written() != written;
+  };
+  auto patch = [&](const Kind& kind, const Key& which, const json::value& by) {
+    return [&, which] { return fixture.registry().patch(kind, which, {}, PatchType::merge, by, false, user); };
+  };
+  for (auto [kind, which, by] : {std::tuple(&kConfigMap, key, &value), std::tuple(&kNode, node, &label)}) {
+    SCOPED_TRACE(which.name);
+    auto by_component = [&] { return fixture.client().patch(*kind, which, PatchType::merge, *by, {.is_repeated = true}); };
+    EXPECT_FALSE(waits(by_component));
+    EXPECT_FALSE(waits(by_component)) << "it changes nothing and is no user";
+    EXPECT_TRUE(waits(patch(*kind, which, *by)));
+    EXPECT_FALSE(waits(patch(*kind, which, *by))) << "it is there";
+  }
+  EXPECT_FALSE(waits([&] { return fixture.client().remove(kEndpoints, key, {}); }));
+  EXPECT_TRUE(waits([&] { return fixture.registry().remove(kEndpoints, key, {}, user); })) << "its deletion has begun already";
+}
+
 TEST_F(RegistryTest, secrets_take_plain_text) {
   ObjectPtr made = fixture.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"},"stringData":{"k":"v"}})");
   EXPECT_EQ(get_string(made->json(), "data.k"), "dg==");

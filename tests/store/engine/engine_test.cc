@@ -281,6 +281,28 @@ TEST_F(EngineTest, soft_writes_reach_the_disk_with_the_next_durable_one) {
   EXPECT_EQ(rows_of_a_copy(), 3u);
 }
 
+TEST_F(EngineTest, a_durable_write_of_what_is_there_already_waits_until_it_is_on_the_disk) {
+  for (Durability pending : {Durability::soft, Durability::lazy, Durability::passing}) {
+    SCOPED_TRACE(int(pending));
+    const size_t before = rows_of_a_copy();
+    const std::string name = "pending" + std::to_string(int(pending));
+    ObjectPtr made = put(name, "1", pending);
+    EXPECT_EQ(put(name, "1", pending), made);
+    EXPECT_EQ(rows_of_a_copy(), before) << "nobody waits for it";
+    EXPECT_EQ(put(name, "1"), made) << "it is not written again";
+    EXPECT_EQ(rows_of_a_copy(), before + 1);
+    const auto written = engine().last_written();
+    EXPECT_EQ(put(name, "1"), made);
+    EXPECT_EQ(engine().last_written(), written) << "it is there";
+  }
+}
+
+TEST_F(EngineTest, a_durable_write_that_is_refused_does_not_wait_for_others) {
+  put("a", "1", Durability::soft);
+  EXPECT_EQ(try_put("a", "2", Revision(0)).error().code(), Code::already_exists);
+  EXPECT_EQ(rows_of_a_copy(), 0u);
+}
+
 TEST_F(EngineTest, passing_writes_reach_the_disk_with_others_and_never_by_themselves) {
   options_.soft_delay = options_.lazy_delay = std::chrono::milliseconds(1);
   reopen();
