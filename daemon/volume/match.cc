@@ -6,6 +6,7 @@
 #include <set>
 
 #include "daemon/quota/usage.h"
+#include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/schema/views.h"
@@ -27,15 +28,17 @@ bool offers_modes(view::PersistentVolumeSpec volume, view::PersistentVolumeClaim
                      [&](std::string_view mode) { return std::find(offered.begin(), offered.end(), mode) != offered.end(); });
 }
 
-// As mismatch(), without comparing the classes.
-std::string shortcoming(const Object& volume, const Object& claim) {
+// The order is that of Kubernetes, whose event names the first reason.
+std::string find_mismatch(const Object& volume, const Object& claim, bool compares_classes) {
   view::PersistentVolumeSpec offered = view::PersistentVolume(volume).spec();
   view::PersistentVolumeClaimSpec wanted = view::PersistentVolumeClaim(claim).spec();
+  if (volume.deleting()) return "the volume is marked for deletion " + quoted(volume.name());
   if (capacity_of(volume) < request_of(claim)) return "requested PV is too small";
-  if (mode_or_default(offered.volume_mode()) != mode_or_default(wanted.volume_mode())) return "incompatible volumeMode";
-  if (!offers_modes(offered, wanted)) return "incompatible accessMode";
+  if (compares_classes && class_of(volume) != class_of(claim)) return "storageClassName does not match";
   if (offered.volume_attributes_class_name() != wanted.volume_attributes_class_name())
     return "volumeAttributesClassName does not match";
+  if (has_other_mode(volume, claim)) return "incompatible volumeMode";
+  if (!offers_modes(offered, wanted)) return "incompatible accessMode";
   return "";
 }
 
@@ -65,9 +68,9 @@ ObjectPtr find_best(const std::vector<ObjectPtr>& volumes, const Object& claim, 
     view::PersistentVolume view(*volume);
     bool reserved = is_reserved_for(*volume, claim);
     bool free = !view.spec().has_claim_ref() && view.status().phase() == "Available";
-    if (volume->deleting() || !(reserved || (free && !reserved_only))) continue;
-    if (!shortcoming(*volume, claim).empty()) continue;
-    // The class is not compared, because an administrator has reserved it. Nor is there another one for the claim.
+    if (!(reserved || (free && !reserved_only))) continue;
+    // The class is not compared at first, because an administrator may have reserved it. Nor is there another one for the claim.
+    if (!find_mismatch(*volume, claim, false).empty()) continue;
     if (reserved) return suits(*volume) ? volume : nullptr;
     if (!suits(*volume) || class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
     if (!best || better(*volume, *best)) best = volume;
@@ -82,6 +85,12 @@ bool is_local_provisioner(std::string_view name) {
 }
 
 std::string class_of(const Object& object) { return quota::storage_class_of(object.json()); }
+
+bool names_class(const Object& claim) {
+  view::PersistentVolumeClaim view(claim);
+  return view.spec().has_storage_class_name() ||
+         view.metadata().annotations().contains("volume.beta.kubernetes.io/storage-class");
+}
 
 Quantity capacity_of(const Object& volume) { return amount(view::PersistentVolume(volume).spec().capacity(), "storage"); }
 
@@ -112,10 +121,12 @@ bool is_reserved_for(const Object& volume, const Object& claim) {
          (reference.uid().empty() || reference.uid() == claim.uid());
 }
 
-std::string mismatch(const Object& volume, const Object& claim) {
-  if (class_of(volume) != class_of(claim)) return "storageClassName does not match";
-  return shortcoming(volume, claim);
+bool has_other_mode(const Object& volume, const Object& claim) {
+  return mode_or_default(view::PersistentVolume(volume).spec().volume_mode()) !=
+         mode_or_default(view::PersistentVolumeClaim(claim).spec().volume_mode());
 }
+
+std::string mismatch(const Object& volume, const Object& claim) { return find_mismatch(volume, claim, true); }
 
 ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only,
                                const VolumeFilter& filter) {

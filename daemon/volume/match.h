@@ -24,12 +24,20 @@ inline constexpr std::string_view kBetaProvisioner = "volume.beta.kubernetes.io/
 inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";  // on a claim: the node of its first pod
 inline constexpr std::string_view kNoProvisioner = "kubernetes.io/no-provisioner";       // volumes are created by administrators
 
+// On a claim or volume of a driver that Kubernetes contained before: the CSI driver that has taken over.
+inline constexpr std::string_view kMigratedTo = "pv.kubernetes.io/migrated-to";
+// On a volume: the size that its claim shows until the file system has grown, too.
+inline constexpr std::string_view kPreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity";
+// Begins the names of the drivers that Kubernetes contains or contained.
+inline constexpr std::string_view kInTree = "kubernetes.io/";
+
 // The provisioners of classes for node directories (volume/local): this daemon's, and that of k3s.
 inline constexpr std::string_view kLocalProvisioners[] = {"coracle.io/directory", "rancher.io/local-path"};
 bool is_local_provisioner(std::string_view name);
 
 // The class of a claim or volume, from its field or from the older annotation; "": none.
 std::string class_of(const Object& object);
+bool names_class(const Object& claim);  // perhaps "", which is not the default class
 Quantity capacity_of(const Object& volume);
 Quantity request_of(const Object& claim);
 
@@ -42,8 +50,10 @@ json::value claim_reference(const Object& claim);
 // The volume's claimRef names this claim, without a uid or with the claim's uid.
 bool is_reserved_for(const Object& volume, const Object& claim);
 
+// One is a file system, and the other a block device.
+bool has_other_mode(const Object& volume, const Object& claim);
 // Why the claim cannot be bound to the volume, with Kubernetes' text ("requested PV is too small"); "" if it can. Selector and
-// phase are not checked, because a claim may name its volume.
+// phase are not checked, because a claim may name its volume. Source: pv_controller.go, checkVolumeSatisfyClaim.
 std::string mismatch(const Object& volume, const Object& claim);
 
 // Returns the volume that is reserved for the claim, else the smallest Available one that matches; null if there is none.

@@ -35,6 +35,9 @@ std::vector<Key> claims_of_unschedulable(const Object& pod) {
   return claims;
 }
 
+// For events about a volume's claim that the volume causes.
+Key key_of_volumes_claim(const Key& volume) { return {"claim", volume.name}; }
+
 Key key_of_volume(std::string_view name) { return {"", std::string(kVolumeKeyPrefix) + std::string(name)}; }
 
 class VolumeBinder : public Controller {
@@ -48,6 +51,7 @@ class VolumeBinder : public Controller {
         nodes_(context.informers.of(kNode)),
         pods_(context.informers.of(kPod)),
         recorder_(context.events, "persistentvolume-controller"),
+        expander_(context.events, "volume_expand"),
         own_claims_(context.clock),
         own_volumes_(context.clock) {}
 
@@ -95,7 +99,7 @@ class VolumeBinder : public Controller {
  private:
   void forget(const Key& key) {
     own_claims_.forget(key), own_volumes_.forget(key);
-    told_.with([&](auto& told) { told.erase(key); });
+    told_.with([&](auto& told) { told.erase(key), told.erase(key_of_volumes_claim(key)); });
   }
 
   // ---- keys of a change ----
@@ -127,12 +131,14 @@ class VolumeBinder : public Controller {
     if (!claim) return Outcome{};
     ClaimPlan plan = plan_claim(observe(claim));
     Outcome outcome;
-    if (plan.event) outcome.again = tell(*claim, *plan.event);
+    if (plan.event) outcome.again = tell(key, *claim, *plan.event, recorder_);
+    if (plan.expansion) outcome.again = tell(key, *claim, *plan.expansion, expander_);
     if (!plan.storage_class.empty()) {
       TRY(note_claim(key, client_.patch(kPersistentVolumeClaim, key, PatchType::merge,
                                         {{"spec", {{"storageClassName", plan.storage_class}}}})));
     } else if (plan.bind) {
       TRY(bind(key, claim, plan.bind));
+      if (!plan.expansion) told_.with([&](auto& told) { told.erase(key); });
     } else if (!plan.provisioner.empty() && claim->annotation(volume::kProvisioner) != plan.provisioner) {
       json::value patch = {
           {"metadata",
@@ -174,7 +180,6 @@ class VolumeBinder : public Controller {
       claim = TRY(client_.update(kPersistentVolumeClaim, *body, {.is_repeated = true}).wrap("bind claim " + key.text()));
       own_claims_.wrote(key, claim->revision());
     }
-    told_.with([&](auto& told) { told.erase(key); });
     ObjectPtr written = TRY(update_status(client_, *claim, bound_status(*claim, *volume)));
     if (written) own_claims_.wrote(key, written->revision());
     return {};
@@ -194,7 +199,8 @@ class VolumeBinder : public Controller {
     ObjectPtr claim = TRY(claim_named_by(*volume));
     VolumePlan plan = plan_volume(*volume, claim.get());
     Outcome outcome;
-    if (plan.event) outcome.again = tell(*volume, *plan.event);
+    if (plan.event) outcome.again = tell(key, *volume, *plan.event, recorder_);
+    if (plan.of_claim) (void)tell(key_of_volumes_claim(key), *claim, *plan.of_claim, recorder_);  // at the same times
     if (plan.unbind) {
       volume = TRY(client_.update(kPersistentVolume, without_claim(*volume)).wrap("release volume " + volume->name()));
       own_volumes_.wrote(key, volume->revision());
@@ -230,10 +236,9 @@ class VolumeBinder : public Controller {
 
   // ---- both ----
 
-  // Records the event once, and again before it expires. Returns the time until then.
-  std::optional<std::chrono::nanoseconds> tell(const Object& about, const VolumeEvent& event) {
-    bool claim = about.kind() == kPersistentVolumeClaim;
-    Key key = claim ? about.key() : key_of_volume(about.name());
+  // Records the event once, and again before it expires. `key`: of what plans the event. Returns the time until then.
+  std::optional<std::chrono::nanoseconds> tell(const Key& key, const Object& about, const VolumeEvent& event,
+                                               const EventRecorder& recorder) {
     auto left = told_.with([&](auto& told) -> std::chrono::nanoseconds {
       Told& last = told[key];
       auto past = clock_.steady() - last.at;
@@ -242,8 +247,8 @@ class VolumeBinder : public Controller {
       return std::chrono::nanoseconds(0);
     });
     if (left.count() > 0) return left;
-    if (event.warning) recorder_.warning(about, event.reason, event.message);
-    else recorder_.normal(about, event.reason, event.message);
+    if (event.warning) recorder.warning(about, event.reason, event.message);
+    else recorder.normal(about, event.reason, event.message);
     return kTellAgain;
   }
 
@@ -258,7 +263,7 @@ class VolumeBinder : public Controller {
   Informer& classes_;
   Informer& nodes_;
   Informer& pods_;
-  EventRecorder recorder_;
+  EventRecorder recorder_, expander_;
   OwnWrites own_claims_, own_volumes_;
   Guarded<std::map<Key, Told>> told_;  // the last event of each key that still waits
 };

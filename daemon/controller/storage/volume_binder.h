@@ -3,7 +3,7 @@
 //   claim + volumes + classes   ──plan_claim──▶  bind to a volume · request a volume from a provisioner · Pending · Lost
 //   volume + claim of claimRef  ──plan_volume──▶ phase · remove claimRef
 // The data of a Released volume is deleted by its provisioner, not by the binder.
-// Source: Kubernetes "Persistent Volumes"; pkg/controller/volume/persistentvolume (semantics).
+// Source: Kubernetes "Persistent Volumes"; pkg/controller/volume/{persistentvolume,expand} (semantics, texts).
 #pragma once
 
 #include <optional>
@@ -39,6 +39,7 @@ struct ClaimPlan {
   std::string node;           // set the annotation of the selected node
   std::string_view phase;     // Pending or Lost; "" leaves it
   std::optional<VolumeEvent> event;
+  std::optional<VolumeEvent> expansion;  // the expand controller's event
 };
 ClaimPlan plan_claim(const ObservedClaim& observed);
 
@@ -47,6 +48,7 @@ struct VolumePlan {
   std::string message;     // status.message
   bool unbind = false;     // remove the claim from claimRef
   std::optional<VolumeEvent> event;
+  std::optional<VolumeEvent> of_claim;  // about the claim of claimRef
 };
 // `claim`: the claim of spec.claimRef's namespace and name, whatever its uid; null when it does not exist.
 VolumePlan plan_volume(const Object& volume, const Object* claim);

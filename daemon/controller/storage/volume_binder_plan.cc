@@ -35,9 +35,23 @@ ClaimPlan bind_to(ObjectPtr volume) {
   return plan;
 }
 
-bool names_no_class(const Object& claim) {
-  return !view::PersistentVolumeClaim(claim).spec().has_storage_class_name() && volume::class_of(claim).empty();
+// The CSI driver that has taken over from a driver that Kubernetes contained; else the name itself. Source: csi-translation-lib.
+std::string_view driver_of(std::string_view provisioner) {
+  static constexpr std::pair<std::string_view, std::string_view> kMigrated[] = {
+      {"kubernetes.io/aws-ebs", "ebs.csi.aws.com"},
+      {"kubernetes.io/azure-disk", "disk.csi.azure.com"},
+      {"kubernetes.io/azure-file", "file.csi.azure.com"},
+      {"kubernetes.io/cinder", "cinder.csi.openstack.org"},
+      {"kubernetes.io/gce-pd", "pd.csi.storage.gke.io"},
+      {"kubernetes.io/portworx-volume", "pxd.portworx.com"},
+      {"kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"},
+  };
+  for (auto [in_tree, csi] : kMigrated)
+    if (provisioner == in_tree) return csi;
+  return provisioner;
 }
+
+std::string no_plugin(std::string_view driver) { return "no volume plugin matched name: " + std::string(driver); }
 
 bool has_claim(const Object& volume) { return view::PersistentVolume(volume).spec().has_claim_ref(); }
 
@@ -83,7 +97,7 @@ ClaimPlan plan_for_any(const ObservedClaim& observed) {
   const bool is_scheduled = volume::waits_for_consumer(storage_class);
   const bool waits = is_scheduled && claim.annotation(volume::kSelectedNode).empty();
   if (ObjectPtr volume = volume::find_matching_volume(observed.volumes, claim, is_scheduled)) return bind_to(std::move(volume));
-  if (names_no_class(claim) && observed.default_class) {  // a volume without a class also matches
+  if (!volume::names_class(claim) && observed.default_class) {  // a volume without a class also matches
     ClaimPlan plan;
     plan.storage_class = observed.default_class->name();
     return plan;
@@ -97,10 +111,18 @@ ClaimPlan plan_for_any(const ObservedClaim& observed) {
   if (name.empty())
     return pending(false, "FailedBinding", "no persistent volumes available for this claim and no storage class is set");
   if (!storage_class) return pending(true, "ProvisioningFailed", "storageclass.storage.k8s.io " + quoted(name) + " not found");
-  std::string provisioner(view::StorageClass(*storage_class).provisioner());
-  if (provisioner == volume::kNoProvisioner)
-    return pending(false, "FailedBinding", "no persistent volumes available for this claim, and its class has no provisioner");
+  std::string provisioner(driver_of(view::StorageClass(*storage_class).provisioner()));
+  if (provisioner.starts_with(volume::kInTree)) return pending(true, "ProvisioningFailed", no_plugin(provisioner));
   return plan_provisioning(observed, std::move(provisioner));
+}
+
+// A bound claim asks for more than it has, and another program has to give it.
+bool waits_for_expansion(const Object& claim, const Object& volume) {
+  view::PersistentVolumeClaimStatus status = view::PersistentVolumeClaim(claim).status();
+  const json::value* has = status.capacity().if_contains("storage");
+  if (!has || status.phase() != "Bound" || volume::is_local_provisioner(volume.annotation(volume::kProvisionedBy))) return false;
+  auto size = Quantity::from_json(*has);
+  return size && *size < volume::request_of(claim);
 }
 
 ClaimPlan plan_for_bound(const ObservedClaim& observed) {
@@ -110,7 +132,10 @@ ClaimPlan plan_for_bound(const ObservedClaim& observed) {
   if (!observed.named) return lost("ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!");
   if (has_claim(*observed.named) && !volume::is_reserved_for(*observed.named, claim))
     return lost("ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly");
-  return bind_to(observed.named);
+  ClaimPlan plan = bind_to(observed.named);
+  if (waits_for_expansion(claim, *observed.named))
+    plan.expansion = VolumeEvent{false, "ExternalExpanding", "waiting for an external controller to expand this PVC"};
+  return plan;
 }
 
 VolumePlan failed(std::string_view reason, std::string message) {
@@ -121,19 +146,49 @@ VolumePlan failed(std::string_view reason, std::string message) {
   return plan;
 }
 
+// Why nobody can delete the volume; "" if there is somebody.
+std::string without_deleter(const Object& volume) {
+  if (!volume.annotation(volume::kMigratedTo).empty()) return "";
+  std::string_view maker = volume.annotation(volume::kProvisionedBy);
+  if (maker.starts_with(volume::kInTree)) return no_plugin(maker);
+  if (!maker.empty() || view::PersistentVolume(volume).spec().has_csi()) return "";
+  return "error getting deleter volume plugin for volume " + quoted(volume.name()) + ": no deletable volume plugin matched";
+}
+
 // Its claim is deleted. The provisioner deletes a volume that it created; a volume that an administrator created stays.
 VolumePlan plan_released(const Object& volume) {
   view::PersistentVolume view(volume);
-  std::string_view policy = view.spec().persistent_volume_reclaim_policy();
-  if (policy == "Recycle")
-    return failed("VolumeFailedRecycle", "volumes are not recycled: set persistentVolumeReclaimPolicy to Retain or Delete");
-  bool has_maker = !volume.annotation(volume::kProvisionedBy).empty() || view.spec().has_csi();
-  if (policy == "Delete" && !has_maker)
-    return failed("VolumeFailedDelete", "error getting deleter volume plugin for volume " + quoted(volume.name()) +
-                                            ": no deletable volume plugin matched");
   VolumePlan plan;
-  if (view.status().phase() != "Failed") plan.phase = "Released";
+  if (view.status().phase() != "Released" && view.status().phase() != "Failed") {  // those who wait for it see this phase first
+    plan.phase = "Released";
+    return plan;
+  }
+  std::string_view policy = view.spec().persistent_volume_reclaim_policy();
+  if (policy == "Recycle" && volume.annotation(volume::kMigratedTo).empty())
+    return failed("VolumeFailedRecycle",
+                  "No recycler plugin found for the volume! Set persistentVolumeReclaimPolicy to Retain or Delete");
+  std::string why = policy == "Delete" ? without_deleter(volume) : std::string();
+  return why.empty() ? plan : failed("VolumeFailedDelete", std::move(why));
+}
+
+// The claim's own plan passes over such a volume in silence, though it is reserved for the claim.
+VolumePlan plan_other_mode(const Object& volume, const Object& claim) {
+  VolumePlan plan;
+  plan.event = VolumeEvent{true, "VolumeMismatch",
+                           "Cannot bind PersistentVolume to requested PersistentVolumeClaim " + quoted(claim.name()) +
+                               " due to incompatible volumeMode."};
+  plan.of_claim = VolumeEvent{true, "VolumeMismatch",
+                              "Cannot bind PersistentVolume " + quoted(volume.name()) +
+                                  " to requested PersistentVolumeClaim due to incompatible volumeMode."};
   return plan;
+}
+
+// The capacity of a claim that becomes bound to the volume: the file system may be smaller than the volume still.
+json::object capacity_of_claim(const Object& volume) {
+  json::object capacity = view::PersistentVolume(volume).spec().capacity();
+  std::string_view before = volume.annotation(volume::kPreResizeCapacity);
+  if (!before.empty() && Quantity::parse(before)) capacity["storage"] = before;
+  return capacity;
 }
 
 }  // namespace
@@ -159,6 +214,7 @@ VolumePlan plan_volume(const Object& volume, const Object* claim) {
   if (named == volume.name()) plan.phase = "Bound";
   // The claim is never bound to a volume that is being deleted, and a Bound one would be kept for it.
   if (named.empty() && volume.deleting()) plan.phase = "Available";
+  else if (named.empty() && volume::has_other_mode(volume, *claim)) return plan_other_mode(volume, *claim);
   if (named == volume.name() || named.empty()) return plan;  // the claim's own sync continues from there
   // The claim has another volume. A volume provisioned for it is not needed any more; one that an administrator created is free
   // again.
@@ -209,7 +265,7 @@ json::value without_claim(const Object& volume) {
 json::value unbound_status(const Object& claim, std::string_view phase) {
   json::object out = view::PersistentVolumeClaim(claim).status().members();
   out["phase"] = phase;
-  out.erase("accessModes"), out.erase("capacity");  // those of the volume that it had
+  for (std::string_view of_volume : {"accessModes", "capacity", "currentVolumeAttributesClassName"}) out.erase(of_volume);
   return out;
 }
 
@@ -220,9 +276,12 @@ json::value bound_status(const Object& claim, const Object& volume) {
   out["phase"] = "Bound";
   if (spec.has_access_modes()) out["accessModes"] = spec.access_modes().raw();
   // Later the claim's capacity is updated by expansion.
-  if (view.status().phase() != "Bound" || view.status().capacity().empty()) out["capacity"] = spec.capacity();
-  if (spec.has_volume_attributes_class_name()) out["currentVolumeAttributesClassName"] = spec.volume_attributes_class_name();
-  else out.erase("currentVolumeAttributesClassName");
+  if (view.status().phase() != "Bound" || view.status().capacity().empty()) out["capacity"] = capacity_of_claim(volume);
+  // Later its attributes are those that a resizer has given to the volume.
+  const bool is_new = view.status().phase() == "Pending";
+  if (is_new && spec.has_volume_attributes_class_name())
+    out["currentVolumeAttributesClassName"] = spec.volume_attributes_class_name();
+  else if (is_new) out.erase("currentVolumeAttributesClassName");
   return out;
 }
 

@@ -95,6 +95,8 @@ TEST_F(VolumeBinderTest, a_claim_waits_for_what_it_asks_for_and_says_for_what) {
   put_class("later", R"("volumeBindingMode":"WaitForFirstConsumer")");
   put_class("made", "");
   put_class("by-hand", R"("provisioner":"kubernetes.io/no-provisioner")");
+  put_class("in-tree", R"("provisioner":"kubernetes.io/glusterfs")");
+  put_class("moved", R"("provisioner":"kubernetes.io/aws-ebs")");
   struct Row {
     const char *claim, *want;
   };
@@ -102,8 +104,12 @@ TEST_F(VolumeBinderTest, a_claim_waits_for_what_it_asks_for_and_says_for_what) {
       {R"("storageClassName":"")", "FailedBinding: no persistent volumes available for this claim and no storage class is set"},
       {R"("storageClassName":"gone")", "ProvisioningFailed: storageclass.storage.k8s.io \"gone\" not found"},
       {R"("storageClassName":"later")", "WaitForFirstConsumer: waiting for first consumer to be created before binding"},
-      {R"("storageClassName":"by-hand")",
-       "FailedBinding: no persistent volumes available for this claim, and its class has no provisioner"},
+      {R"("storageClassName":"by-hand")", "ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner"},
+      {R"("storageClassName":"in-tree")", "ProvisioningFailed: no volume plugin matched name: kubernetes.io/glusterfs"},
+      {R"("storageClassName":"moved")",
+       "ExternalProvisioning: Waiting for a volume to be created either by the external provisioner 'ebs.csi.aws.com' or "
+       "manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and "
+       "correctly registered."},
       {R"("storageClassName":"","volumeName":"small")",
        "VolumeMismatch: Cannot bind to requested volume \"small\": requested PV is too small"},
       {R"("storageClassName":"made","volumeName":"big")",
@@ -285,25 +291,143 @@ TEST_F(VolumeBinderTest, a_volume_outlives_its_claim_as_its_policy_says) {
              R"("pv.kubernetes.io/provisioned-by":"example.com/disks")");
   put_volume("nobodys", "3Gi", R"("persistentVolumeReclaimPolicy":"Delete")");
   put_volume("old", "4Gi", R"("persistentVolumeReclaimPolicy":"Recycle")");
-  for (const char* size : {"1", "2", "3", "4"}) put_claim(std::string("claim") + size, std::string(size) + "Gi");
+  put_volume("in-tree", "5Gi", R"("persistentVolumeReclaimPolicy":"Delete")",
+             R"("pv.kubernetes.io/provisioned-by":"kubernetes.io/glusterfs")");
+  put_volume("moved", "6Gi", R"("persistentVolumeReclaimPolicy":"Delete")",
+             R"("pv.kubernetes.io/provisioned-by":"kubernetes.io/aws-ebs","pv.kubernetes.io/migrated-to":"ebs.csi.aws.com")");
+  const std::vector<std::string> sizes{"1", "2", "3", "4", "5", "6"};
+  for (const std::string& size : sizes) put_claim("claim" + size, size + "Gi");
   settle();
   pass(std::chrono::seconds(5));
-  for (const char* size : {"1", "2", "3", "4"}) {
-    ASSERT_TRUE(claim(std::string("claim") + size).starts_with("Bound")) << size;
-    client.erase(kPersistentVolumeClaim, {"default", std::string("claim") + size});
+  for (const std::string& size : sizes) {
+    ASSERT_TRUE(claim("claim" + size).starts_with("Bound")) << size;
+    client.erase(kPersistentVolumeClaim, {"default", "claim" + size});
   }
   settle();
   EXPECT_EQ(volume("kept"), "Released claim1");
   EXPECT_EQ(volume("made"), "Released claim2");
   EXPECT_EQ(volume("nobodys"), "Failed claim3");
   EXPECT_EQ(volume("old"), "Failed claim4");
+  EXPECT_EQ(volume("in-tree"), "Failed claim5");
+  EXPECT_EQ(volume("moved"), "Released claim6");
   EXPECT_TRUE(events.has("VolumeFailedDelete", "error getting deleter volume plugin for volume \"nobodys\""));
+  EXPECT_TRUE(events.has("VolumeFailedDelete", "no volume plugin matched name: kubernetes.io/glusterfs"));
+  EXPECT_TRUE(events.has("VolumeFailedRecycle", "No recycler plugin found for the volume!"));
+  EXPECT_EQ(get_string(client.find(kPersistentVolume, {"", "old"})->json(), "status.message"),
+            "No recycler plugin found for the volume! Set persistentVolumeReclaimPolicy to Retain or Delete");
   put_claim("claim1", "1Gi");  // the same name with another uid would not match
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"claim1","namespace":"default","uid":"another"},"spec":{"accessModes":
     ["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Pending"}})");
   settle();
   EXPECT_EQ(claim("claim1"), "Pending");
   EXPECT_EQ(volume("kept"), "Released claim1");
+}
+
+// Who waits for the phase Released sees it, whatever follows.
+TEST(VolumePlan, a_volume_is_released_before_it_fails) {
+  for (const char* policy : {"Delete", "Recycle", "Retain"}) {
+    auto planned = [&](const std::string& phase) {
+      ObjectPtr volume = MUST(Object::make(
+          kPersistentVolume,
+          MUST(parse_json(R"({"metadata":{"name":"v"},"spec":{"persistentVolumeReclaimPolicy":")" + std::string(policy) +
+                          R"(","claimRef":{"namespace":"default","name":"c","uid":"u"}},"status":{"phase":")" + phase +
+                          "\"}}"))));
+      return plan_volume(*volume, nullptr);
+    };
+    SCOPED_TRACE(policy);
+    EXPECT_EQ(planned("Bound").phase, "Released");
+    EXPECT_FALSE(planned("Bound").event);
+    const bool is_kept = policy == std::string("Retain");
+    for (const char* phase : {"Released", "Failed"}) {
+      EXPECT_EQ(planned(phase).phase, is_kept ? "" : "Failed");
+      EXPECT_EQ(planned(phase).event.has_value(), !is_kept);
+    }
+  }
+}
+
+TEST_F(VolumeBinderTest, a_volume_of_the_other_mode_that_is_kept_for_a_claim_says_so_to_both) {
+  start();
+  put_claim("data", "1Gi", R"("storageClassName":"")");
+  put_volume("device", "1Gi", R"("volumeMode":"Block","claimRef":{"namespace":"default","name":"data","uid":"uid-data"})");
+  settle();
+  EXPECT_TRUE(claim("data").starts_with("Pending"));
+  std::map<std::string, std::string> told;
+  for (const EventRecord& event : events.take())
+    if (event.reason == "VolumeMismatch") told[event.about.name] += event.message;
+  EXPECT_EQ(told, (std::map<std::string, std::string>{
+                      {"device",
+                       "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"data\" due to incompatible "
+                       "volumeMode."},
+                      {"data",
+                       "Cannot bind PersistentVolume \"device\" to requested PersistentVolumeClaim due to incompatible "
+                       "volumeMode."}}));
+}
+
+TEST_F(VolumeBinderTest, a_claim_does_not_get_a_volume_that_is_being_deleted) {
+  start();
+  put_claim("data", "1Gi", R"("storageClassName":"","volumeName":"going")");
+  client.put(kPersistentVolume, R"({"metadata":{"name":"going","uid":"uid-going","deletionTimestamp":"2026-01-01T00:00:00Z",
+    "finalizers":["example.com/keep"]},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]},
+    "status":{"phase":"Available"}})");
+  settle();
+  EXPECT_EQ(claim("data"), "Pending going");
+  EXPECT_TRUE(
+      events.has("VolumeMismatch", "Cannot bind to requested volume \"going\": the volume is marked for deletion \"going\""));
+}
+
+TEST_F(VolumeBinderTest, what_a_resizer_writes_into_a_bound_claim_stays) {
+  start();
+  put_volume("disk", "5Gi", R"("volumeAttributesClassName":"slow")", R"("volume.alpha.kubernetes.io/pre-resize-capacity":"4Gi")");
+  put_claim("data", "1Gi", R"("volumeAttributesClassName":"slow")");
+  settle();
+  ASSERT_EQ(claim("data"), "Bound disk");
+  auto status = [&](const char* path) {
+    return std::string(get_string(client.find(kPersistentVolumeClaim, {"default", "data"})->json(), path));
+  };
+  EXPECT_EQ(status("status.capacity.storage"), "4Gi") << "its file system has not grown yet";
+  EXPECT_EQ(status("status.currentVolumeAttributesClassName"), "slow");
+  client.set_status(kPersistentVolumeClaim, {"default", "data"},
+                    R"({"phase":"Bound","accessModes":["ReadWriteOnce","ReadOnlyMany"],"capacity":{"storage":"5Gi"},
+    "currentVolumeAttributesClassName":"fast"})");
+  settle();
+  EXPECT_EQ(status("status.capacity.storage"), "5Gi");
+  EXPECT_EQ(status("status.currentVolumeAttributesClassName"), "fast");
+  client.erase(kPersistentVolume, {"", "disk"});
+  settle();
+  EXPECT_EQ(to_text(*find(client.find(kPersistentVolumeClaim, {"default", "data"})->json(), "status")), R"({"phase":"Lost"})");
+}
+
+TEST_F(VolumeBinderTest, a_claim_that_asks_for_more_waits_for_the_resizer_of_its_volume) {
+  start();
+  put_volume("disk", "1Gi");
+  put_volume("directory", "2Gi", "", R"("pv.kubernetes.io/provisioned-by":"coracle.io/directory")");
+  put_claim("far", "1Gi", R"("volumeName":"disk")");
+  put_claim("here", "2Gi", R"("volumeName":"directory")");
+  settle();
+  auto told = [&] {
+    std::string names;
+    for (const EventRecord& event : events.take())
+      if (event.reason == "ExternalExpanding") names += event.about.name + " by " + event.component + " ";
+    return names;
+  };
+  EXPECT_EQ(told(), "");
+  for (const char* name : {"far", "here"})
+    MUST(client.patch(kPersistentVolumeClaim, {"default", name}, PatchType::merge,
+                      {{"spec", {{"resources", {{"requests", {{"storage", "3Gi"}}}}}}}}));
+  settle();
+  EXPECT_EQ(told(), "far by volume_expand ");
+  MUST(client.patch(kPersistentVolumeClaim, {"default", "far"}, PatchType::merge, {{"metadata", {{"labels", {{"a", "b"}}}}}}));
+  settle();
+  EXPECT_EQ(told(), "") << "once is enough";
+}
+
+TEST_F(VolumeBinderTest, the_class_of_nobody_in_the_old_annotation_is_not_the_default_one) {
+  put_class("made", "", R"("storageclass.kubernetes.io/is-default-class":"true")");
+  start();
+  put_claim("data", "1Gi", "", R"("volume.beta.kubernetes.io/storage-class":"")");
+  settle();
+  EXPECT_EQ(get_string(client.find(kPersistentVolumeClaim, {"default", "data"})->json(), "spec.storageClassName"), "");
+  EXPECT_TRUE(events.has("FailedBinding", "no persistent volumes available for this claim and no storage class is set"));
 }
 
 TEST_F(VolumeBinderTest, a_claim_that_lost_its_volume_says_so) {

@@ -44,6 +44,10 @@ TEST(Match, says_why_a_volume_does_not_do) {
            {R"("capacity":{"storage":"5Gi"},"accessModes":["ReadOnlyMany"])", wish, "incompatible accessMode"},
            {R"("capacity":{"storage":"5Gi"},"accessModes":["ReadOnlyMany","ReadWriteOnce"])", wish, ""},
            {offer + R"(,"volumeAttributesClassName":"gold")", wish, "volumeAttributesClassName does not match"},
+           // The first of several reasons.
+           {R"("capacity":{"storage":"3Gi"},"storageClassName":"fast")", wish, "requested PV is too small"},
+           {R"("capacity":{"storage":"5Gi"},"volumeMode":"Block","volumeAttributesClassName":"gold")", wish,
+            "volumeAttributesClassName does not match"},
        })
     EXPECT_EQ(mismatch(*volume_with("v", row.offered), *claim_with(row.wanted)), row.why) << row.offered << row.wanted;
 }
