@@ -2,7 +2,7 @@
 // Generic ephemeral volumes: creates a claim for each volume of a pod with a claim template. The pod owns the claim, which is
 // deleted with it.
 //   keys: {namespace, name} a pod
-// Source: Kubernetes "Ephemeral Volumes", generic; pkg/controller/volume/ephemeral (semantics).
+// Source: Kubernetes "Ephemeral Volumes", generic; pkg/controller/volume/ephemeral (semantics, texts).
 #include "daemon/controller/controller.h"
 #include "daemon/controller/shared/common.h"
 #include "daemon/volume/backing.h"
@@ -12,6 +12,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr const char* kByClaim = "ephemeral-claim";
+constexpr std::chrono::minutes kForeignToldAgain{45};  // events expire after an hour
 
 bool has_ephemeral_volume(const Object& pod) {
   for (view::Volume volume : view::Pod(pod).spec().volumes())
@@ -61,30 +62,33 @@ class EphemeralVolumes : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr pod = pods_.get(key);
     if (!pod || !pod_active(*pod)) return Outcome{};
-    for (view::Volume volume : view::Pod(*pod).spec().volumes())
-      if (volume.has_ephemeral()) TRY(make_claim(*pod, volume));
-    return Outcome{};
+    Outcome outcome;
+    for (view::Volume volume : view::Pod(*pod).spec().volumes()) {
+      if (!volume.has_ephemeral()) continue;
+      auto made = make_claim(*pod, volume);
+      if (made) continue;
+      recorder_.warning(*pod, "FailedBinding", "ephemeral volume " + std::string(volume.name()) + ": " + made.error().text());
+      if (made.error().code() != Code::forbidden) return made.take_error().wrap("pod " + key.text());
+      outcome.again = kForeignToldAgain;  // the claim of another: its end is an event
+    }
+    return outcome;
   }
 
  private:
+  // Errors: forbidden if a claim of that name belongs to another owner.
   Result<void> make_claim(const Object& pod, view::Volume volume) {
     Key key{pod.ns(), volume::claim_name(pod.name(), volume.raw())};
     ObjectPtr there = claims_.get(key);
     if (!there) {
       auto created = client_.create(kPersistentVolumeClaim, claim_for(pod, volume));
       if (created) return {};
-      if (created.error().code() != Code::already_exists) {
-        recorder_.warning(pod, "FailedCreate",
-                          "ephemeral volume controller: create PVC " + key.text() + ": " + created.error().text());
-        return created.take_error().wrap("create claim " + key.text());
-      }
+      if (created.error().code() != Code::already_exists)
+        return Error(Code::unavailable, "create PVC " + key.name + ": " + created.error().text());
       there = TRY(client_.get(kPersistentVolumeClaim, key));
     }
     auto owner = there->controller();
     if (owner && owner->uid == pod.uid()) return {};
-    std::string problem = "PVC " + quoted(key.name) + " was not created for the pod (pod is not owner)";
-    recorder_.warning(pod, "FailedBinding", "ephemeral volume " + quoted(volume.name()) + ": " + problem);
-    return {};
+    return Error(Code::forbidden, "PVC " + key.text() + " was not created for pod " + pod.key().text() + " (pod is not owner)");
   }
 
   Client& client_;
