@@ -15,7 +15,6 @@ namespace coracle::admission {
 namespace {
 
 constexpr std::string_view kNodesGroup = "system:nodes", kNodePrefix = "system:node:";
-constexpr Kind kCSIDrivers{"storage.k8s.io", "v1", "CSIDriver", "csidrivers", false};
 constexpr std::string_view kRestrictedDomain = "node-restriction.kubernetes.io";
 
 // The labels in Kubernetes' domains that a node may set on itself. Source: kubelet/pkg/apis well_known_labels.go.
@@ -270,7 +269,7 @@ class Restriction {  // checks one request of one node
     std::string volume_name(bound ? view::PersistentVolumeClaim(*bound).spec().volume_name() : std::string_view());
     ObjectPtr persistent = volume_name.empty() ? nullptr : cluster_.get(kPersistentVolume, {"", volume_name});
     if (persistent) name = view::PersistentVolume(*persistent).spec().csi().driver();
-    return name.empty() ? nullptr : cluster_.get(kCSIDrivers, {"", name});
+    return name.empty() ? nullptr : cluster_.get(kCSIDriver, {"", name});
   }
 
   Result<void> resource_slice() const {

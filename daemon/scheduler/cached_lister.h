@@ -14,7 +14,9 @@ struct CachedLister : Lister {
       : claims(informers.of(kPersistentVolumeClaim)),
         all_volumes(informers.of(kPersistentVolume)),
         classes(informers.of(kStorageClass)),
+        csi_drivers(informers.of(kCSIDriver)),
         csi_nodes(informers.of(kCSINode)),
+        capacities(informers.of(kCSIStorageCapacity)),
         all_services(informers.of(kService)),
         all_budgets(informers.of(kPodDisruptionBudget)),
         replication_controllers(informers.of(kReplicationController)),
@@ -29,7 +31,9 @@ struct CachedLister : Lister {
   ObjectPtr claim(const Key& key) const override { return claims.get(key); }
   ObjectPtr volume(const std::string& name) const override { return all_volumes.get({"", name}); }
   ObjectPtr storage_class(const std::string& name) const override { return classes.get({"", name}); }
+  ObjectPtr csi_driver(const std::string& name) const override { return csi_drivers.get({"", name}); }
   ObjectPtr csi_node(const std::string& name) const override { return csi_nodes.get({"", name}); }
+  std::vector<ObjectPtr> storage_capacities() const override { return capacities.list(); }
   std::vector<ObjectPtr> volumes() const override { return all_volumes.list(); }
   std::vector<ObjectPtr> services_of(const Object& pod) const override {
     std::vector<ObjectPtr> out;
@@ -43,8 +47,8 @@ struct CachedLister : Lister {
     return kind == kStatefulSet ? stateful_sets.get(key) : replication_controllers.get(key);
   }
 
-  Informer &claims, &all_volumes, &classes, &csi_nodes, &all_services, &all_budgets, &replication_controllers, &replica_sets,
-      &stateful_sets;
+  Informer &claims, &all_volumes, &classes, &csi_drivers, &csi_nodes, &capacities, &all_services, &all_budgets,
+      &replication_controllers, &replica_sets, &stateful_sets;
   SelectorIndex selectors{selector_of_service};  // of services
 };
 

@@ -57,6 +57,8 @@ struct ClusterEvent {
     classes = 1 << 11,  // StorageClasses
     csi_nodes = 1 << 12,
     namespaces = 1 << 13,  // their labels
+    csi_drivers = 1 << 14,
+    capacities = 1 << 15,  // CSIStorageCapacities
   };
   uint32_t what = 0;
   const NodeInfo* node = nullptr;  // for node_*, in its current state; null for node_removed

@@ -20,7 +20,9 @@ class Lister {
   virtual ObjectPtr claim(const Key& key) const = 0;
   virtual ObjectPtr volume(const std::string& name) const = 0;
   virtual ObjectPtr storage_class(const std::string& name) const = 0;
+  virtual ObjectPtr csi_driver(const std::string& name) const = 0;
   virtual ObjectPtr csi_node(const std::string& name) const = 0;
+  virtual std::vector<ObjectPtr> storage_capacities() const = 0;  // CSIStorageCapacities of all namespaces
   virtual std::vector<ObjectPtr> volumes() const = 0;
   // The objects that select pods: the Services that select this one, sorted, and a pod's controller (ReplicationController,
   // ReplicaSet or StatefulSet).

@@ -173,7 +173,11 @@ struct Scheduler::State {
     lister.claims.on_change([this](const Informer::Change& change) { on_claim(change); });
     lister.all_volumes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::volumes); });
     lister.classes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::classes); });
+    lister.csi_drivers.on_change([this](const Informer::Change&) { on_other(ClusterEvent::csi_drivers); });
     lister.csi_nodes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::csi_nodes); });
+    lister.capacities.on_change([this](const Informer::Change& change) {
+      if (change.after) on_other(ClusterEvent::capacities);  // less space helps nobody
+    });
   }
 
   void on_pod(const Informer::Change& change) {

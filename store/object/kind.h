@@ -74,7 +74,9 @@ inline constexpr Kind kClusterRole{"rbac.authorization.k8s.io", "v1", "ClusterRo
 inline constexpr Kind kClusterRoleBinding{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", false};
 inline constexpr Kind kResourceSlice{"resource.k8s.io", "v1", "ResourceSlice", "resourceslices", false};
 inline constexpr Kind kPriorityClass{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false};
+inline constexpr Kind kCSIDriver{"storage.k8s.io", "v1", "CSIDriver", "csidrivers", false};
 inline constexpr Kind kCSINode{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
+inline constexpr Kind kCSIStorageCapacity{"storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities"};
 inline constexpr Kind kStorageClass{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
 inline constexpr Kind kVolumeAttachment{"storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", false};
 inline constexpr Kind kVolumeAttributesClass{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};

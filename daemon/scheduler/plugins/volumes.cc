@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins for volumes: VolumeRestrictions (disks that cannot be shared), NodeVolumeLimits (attachments per CSI driver),
 // VolumeZone, VolumeBinding (bound claims, and claims that wait for their first consumer). Source: Kubernetes "Persistent
-// Volumes", "Storage Classes", "Node-specific Volume Limits".
+// Volumes", "Storage Classes", "Node-specific Volume Limits", "Storage Capacity".
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -11,6 +11,7 @@
 #include "daemon/volume/match.h"
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
+#include "store/object/selector.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -210,15 +211,28 @@ struct Plan {
   ObjectPtr claim, volume;
 };
 
+struct NodePlan {
+  std::vector<Plan> claims;
+  ObjectPtr without_volume, without_space;  // a claim for which the node has no volume, or no space for a new one
+  bool works() const { return !without_volume && !without_space; }
+};
+
+// A claim that waits for its first consumer.
+struct WaitingClaim {
+  ObjectPtr claim;
+  // The nodes where its driver has enough space for a new volume. Absent: the driver reports no space, and any node may do.
+  std::optional<std::vector<LabelSelector>> places;
+};
+
 class VolumeBinding : public Plugin {
  public:
   std::string_view name() const override { return "VolumeBinding"; }
   uint32_t points() const override { return pre_filter_point | filter_point | reserve_point | pre_bind_point; }
 
   struct State : CycleState::State {
-    std::vector<ObjectPtr> bound;    // volumes
-    std::vector<std::string> lost;   // names of missing volumes
-    std::vector<ObjectPtr> waiting;  // claims, smallest request first
+    std::vector<ObjectPtr> bound;       // volumes
+    std::vector<std::string> lost;      // names of missing volumes
+    std::vector<WaitingClaim> waiting;  // smallest request first
   };
 
   Answer pre_filter(CycleState& cycle, Reasons& why) const override {
@@ -251,12 +265,12 @@ class VolumeBinding : public Plugin {
       }
       ObjectPtr storage = cycle.lister.storage_class(volume::class_of(*claim));
       bool waits = volume::waits_for_consumer(storage.get()) && view.spec().volume_name().empty();
-      if (waits) state->waiting.push_back(std::move(claim));
+      if (waits) state->waiting.push_back({claim, places_for(cycle, *claim, storage.get())});
       else unbound += (unbound.empty() ? "" : ", ") + name;
     }
     if (!unbound.empty())
       return refuse(why, "pod has unbound immediate PersistentVolumeClaims", "a volume for the claim " + unbound);
-    std::ranges::sort(state->waiting, {}, [](const ObjectPtr& claim) { return volume::request_of(*claim); });
+    std::ranges::sort(state->waiting, {}, [](const WaitingClaim& one) { return volume::request_of(*one.claim); });
     cycle.filter_state[index] = std::move(state);
     return Answer::success;
   }
@@ -274,17 +288,23 @@ class VolumeBinding : public Plugin {
       if (!node_has_volume(*volume, node))
         return no("node(s) didn't match PersistentVolume's node affinity", "volume " + volume->name() + " is elsewhere",
                   "a node that has volume " + volume->name());
-    if (state.waiting.empty() || plan(cycle, state, node)) return Answer::success;
-    return no("node(s) didn't find available persistent volumes to bind", "claim " + state.waiting.front()->name(),
-              "an available volume on node " + node.name);
+    if (state.waiting.empty()) return Answer::success;
+    NodePlan planned = plan(cycle, state, node);
+    if (planned.without_space)
+      return no("node(s) did not have enough free storage", "claim " + planned.without_space->name(),
+                "space for a volume of " + volume::request_of(*planned.without_space).text() + " on node " + node.name);
+    if (planned.without_volume)
+      return no("node(s) didn't find available persistent volumes to bind", "claim " + planned.without_volume->name(),
+                "an available volume on node " + node.name);
+    return Answer::success;
   }
 
   std::vector<Write> before_bind(const CycleState& cycle, const NodeInfo& node) const override {
     std::vector<Write> writes;
     if (!cycle.filter_state[index]) return writes;
-    auto plans = plan(cycle, static_cast<const State&>(*cycle.filter_state[index]), node);
-    if (!plans) return writes;
-    for (const Plan& one : *plans) {
+    NodePlan planned = plan(cycle, static_cast<const State&>(*cycle.filter_state[index]), node);
+    if (!planned.works()) return writes;
+    for (const Plan& one : planned.claims) {
       const Object& claim = *one.claim;
       if (!one.volume) {
         json::value metadata{{"uid", claim.uid()}, {"annotations", {{volume::kSelectedNode, node.name}}}};
@@ -307,7 +327,7 @@ class VolumeBinding : public Plugin {
 
   bool could_help(const ClusterEvent& event, const PodInfo&, Cluster&) const override {
     return event.is(ClusterEvent::node_added | ClusterEvent::node_labels | ClusterEvent::claims | ClusterEvent::volumes |
-                    ClusterEvent::classes | ClusterEvent::csi_nodes);
+                    ClusterEvent::classes | ClusterEvent::csi_nodes | ClusterEvent::csi_drivers | ClusterEvent::capacities);
   }
 
  private:
@@ -327,25 +347,50 @@ class VolumeBinding : public Plugin {
     return Answer::unresolvable;
   }
 
-  static std::optional<std::vector<Plan>> plan(const CycleState& cycle, const State& state, const NodeInfo& node) {
-    std::vector<Plan> out;
+  static NodePlan plan(const CycleState& cycle, const State& state, const NodeInfo& node) {
+    NodePlan out;
     const std::vector<ObjectPtr> volumes = free_volumes(cycle, state);
     std::set<std::string_view> taken;
-    for (const ObjectPtr& claim : state.waiting) {
+    for (const auto& [claim, places] : state.waiting) {
       std::string_view selected = claim->annotation(volume::kSelectedNode);
-      if (!selected.empty() && selected != node.name) return std::nullopt;
+      const bool is_elsewhere = !selected.empty() && selected != node.name;
       ObjectPtr volume = selected.empty() ? best_volume(volumes, *claim, node, taken) : nullptr;
       if (volume) taken.insert(volume->name());
-      if (!volume && !can_be_made(cycle, *claim, node)) return std::nullopt;
-      out.push_back({claim, std::move(volume)});
+      if (is_elsewhere || (!volume && !can_be_made(cycle, *claim, node))) out.without_volume = claim;
+      else if (!volume && !has_space(places, node)) out.without_space = claim;
+      if (!out.works()) return out;
+      out.claims.push_back({claim, std::move(volume)});
     }
     return out;
+  }
+
+  static bool has_space(const std::optional<std::vector<LabelSelector>>& places, const NodeInfo& node) {
+    return !places || std::ranges::any_of(*places, [&](const LabelSelector& place) { return place.matches(node.labels); });
+  }
+
+  // Source: kube-scheduler's volume binder, hasEnoughCapacity.
+  static std::optional<std::vector<LabelSelector>> places_for(const CycleState& cycle, const Object& claim,
+                                                              const Object* storage) {
+    if (!storage || !view::PersistentVolumeClaim(claim).spec().resources().requests().contains("storage")) return std::nullopt;
+    ObjectPtr driver = cycle.lister.csi_driver(std::string(view::StorageClass(*storage).provisioner()));
+    if (!driver || !view::CSIDriver(*driver).spec().storage_capacity()) return std::nullopt;
+    const Quantity wanted = volume::request_of(claim);
+    std::vector<LabelSelector> places;
+    for (const ObjectPtr& one : cycle.lister.storage_capacities()) {
+      view::CSIStorageCapacity capacity(*one);
+      if (capacity.storage_class_name() != storage->name() || !capacity.has_node_topology()) continue;
+      const json::value* most = capacity.has_maximum_volume_size() ? capacity.maximum_volume_size() : capacity.capacity();
+      auto limit = most ? Quantity::from_json(*most) : Result<Quantity>(Error(Code::not_found, "not reported"));
+      auto place = LabelSelector::from_json(capacity.node_topology().pointer());
+      if (limit && *limit >= wanted && place) places.push_back(*std::move(place));
+    }
+    return places;
   }
 
   // The volumes for waiting claims: all volumes are read once, not for each claim.
   static std::vector<ObjectPtr> free_volumes(const CycleState& cycle, const State& state) {
     std::set<KeyView> waiting;
-    for (const ObjectPtr& claim : state.waiting) waiting.insert(claim->key());
+    for (const WaitingClaim& one : state.waiting) waiting.insert(one.claim->key());
     std::vector<ObjectPtr> out;
     for (ObjectPtr& volume : cycle.lister.volumes()) {
       view::PersistentVolumeSpec spec = view::PersistentVolume(*volume).spec();

@@ -103,6 +103,56 @@ TEST_F(Volumes, a_class_may_be_of_some_nodes_alone) {
   EXPECT_EQ(zoned("[{}]"), none) << "an empty term matches no node";
 }
 
+TEST_F(Volumes, a_driver_that_reports_its_space_has_to_have_it_there) {
+  auto capacity = [&](const std::string& name, const std::string& topology, const std::string& fields) {
+    put(kCSIStorageCapacity, R"({"metadata":{"name":")" + name + R"(","namespace":"csi"})" +
+                                 (topology.empty() ? "" : R"(,"nodeTopology":)" + topology) + "," + fields + "}");
+  };
+  auto driver = [&](const std::string& spec) {
+    put(kCSIDriver, R"({"metadata":{"name":"example.com/disk"},"spec":{)" + spec + "}}");
+  };
+  const std::string here = R"({"matchLabels":{"topology.kubernetes.io/zone":"z1"}})", ours = R"("storageClassName":"waits")",
+                    none = "node(s) did not have enough free storage";
+  claim("c", R"({"storageClassName":"waits","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}})");
+  auto reason = [&] { return fixture.reason(pod("p", with_claim("c"))); };
+  driver("");
+  EXPECT_EQ(reason(), "") << "it does not report its space";
+  driver(R"("storageCapacity":true)");
+  EXPECT_EQ(reason(), none);
+  capacity("one", here, R"("storageClassName":"other","capacity":"9Gi")");
+  EXPECT_EQ(reason(), none) << "space for another class";
+  capacity("one", here, ours + R"(,"capacity":"4Gi")");
+  EXPECT_EQ(reason(), none) << "too little";
+  capacity("one", here, ours);
+  EXPECT_EQ(reason(), none) << "nobody knows how much";
+  capacity("one", "", ours + R"(,"capacity":"9Gi")");
+  EXPECT_EQ(reason(), none) << "no node reaches it";
+  capacity("one", R"({"matchLabels":{"topology.kubernetes.io/zone":"z2"}})", ours + R"(,"capacity":"9Gi")");
+  EXPECT_EQ(reason(), none) << "it is elsewhere";
+  capacity("one", here, ours + R"(,"capacity":"9Gi","maximumVolumeSize":"1Gi")");
+  EXPECT_EQ(reason(), none) << "in pieces that are too small";
+  capacity("two", "{}", ours + R"(,"capacity":"5Gi")");
+  EXPECT_EQ(reason(), "") << "all nodes reach the second";
+  capacity("two", "{}", ours + R"(,"capacity":"1Gi","maximumVolumeSize":"5Gi")");
+  EXPECT_EQ(reason(), "") << "the size of a single volume counts";
+  capacity("two", "{}", ours);
+  volume("v", R"({"storageClassName":"waits","capacity":{"storage":"5Gi"},"accessModes":["ReadWriteOnce"]})");
+  EXPECT_EQ(reason(), "") << "a volume is there already";
+  claim("c", R"({"storageClassName":"waits","accessModes":["ReadWriteMany"]})");
+  EXPECT_EQ(reason(), "") << "it does not say how much it needs";
+}
+
+TEST_F(Volumes, space_that_a_driver_reports_wakes_a_pod_that_waits_for_it) {
+  const Plugin* plugin = nullptr;
+  for (const Plugin* one : fixture.framework().filters())
+    if (one->name() == "VolumeBinding") plugin = one;
+  ASSERT_TRUE(plugin);
+  PodInfoPtr info = fixture.cluster.read(*pod("p", with_claim("c")));
+  for (ClusterEvent::What what : {ClusterEvent::csi_drivers, ClusterEvent::capacities})
+    EXPECT_TRUE(plugin->could_help({.what = what}, *info, fixture.cluster));
+  EXPECT_FALSE(plugin->could_help({.what = ClusterEvent::namespaces}, *info, fixture.cluster));
+}
+
 TEST_F(Volumes, a_claim_where_one_of_the_pods_own_is_to_be_is_not_its) {
   const std::string own = R"({"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]})";
   EXPECT_EQ(fixture.reason(pod("p", own)), "waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-v\"");

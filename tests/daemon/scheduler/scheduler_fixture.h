@@ -31,7 +31,9 @@ struct TestLister : Lister {
   ObjectPtr claim(const Key& key) const override { return get(kPersistentVolumeClaim, key); }
   ObjectPtr volume(const std::string& name) const override { return get(kPersistentVolume, {"", name}); }
   ObjectPtr storage_class(const std::string& name) const override { return get(kStorageClass, {"", name}); }
+  ObjectPtr csi_driver(const std::string& name) const override { return get(kCSIDriver, {"", name}); }
   ObjectPtr csi_node(const std::string& name) const override { return get(kCSINode, {"", name}); }
+  std::vector<ObjectPtr> storage_capacities() const override { return all(kCSIStorageCapacity, ""); }
   std::vector<ObjectPtr> volumes() const override { return all(kPersistentVolume, ""); }
   std::vector<ObjectPtr> services_of(const Object& pod) const override {
     std::vector<ObjectPtr> out = all(kService, pod.ns());

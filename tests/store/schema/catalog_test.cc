@@ -59,7 +59,9 @@ TEST(Catalog, holds_the_kinds_that_code_names) {
                            kClusterRole,
                            kClusterRoleBinding,
                            kPriorityClass,
+                           kCSIDriver,
                            kCSINode,
+                           kCSIStorageCapacity,
                            kStorageClass,
                            kVolumeAttributesClass}) {
     const KindInfo& info = catalog().of(kind);
