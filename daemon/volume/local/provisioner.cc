@@ -8,6 +8,7 @@
 #include "daemon/volume/match.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/object/finalizers.h"
 #include "store/schema/views.h"
 
@@ -25,6 +26,30 @@ constexpr std::chrono::minutes kSharedAgain{1};
 constexpr std::chrono::minutes kClearAgain{1};
 constexpr std::chrono::seconds kDiskAgain{10};      // a disk that is not mounted tells nobody when it is
 constexpr std::chrono::seconds kCopyToldAgain{30};  // interval of progress events of a copy
+
+constexpr std::string_view kResizing = "ControllerResizeInProgress";
+constexpr std::string_view kResizeConditions[] = {"Resizing", "FileSystemResizePending", "ControllerResizeError",
+                                                  "NodeResizeError"};
+
+// The conditions that say nothing of the size.
+json::array other_conditions(const Object& claim) {
+  json::array kept;
+  for (const json::value& each : view::PersistentVolumeClaim(claim).status().conditions().raw())
+    if (std::ranges::find(kResizeConditions, view::Condition(each).type()) == std::end(kResizeConditions)) kept.push_back(each);
+  return kept;
+}
+
+// Sets the conditions of a claim's status; none: no member.
+void set_conditions(json::value& claim, json::array conditions) {
+  if (conditions.empty()) make(claim, "status").as_object().erase("conditions");
+  else make(claim, "status.conditions") = std::move(conditions);
+}
+
+json::value resize_condition(std::string_view type, const std::string& message, WallTime now) {
+  json::object condition{{"type", type}, {"status", "True"}, {"lastTransitionTime", format_time(now)}};
+  if (!message.empty()) condition["message"] = message;
+  return condition;
+}
 
 Key key_of_claim(const Key& claim) { return {std::string(kClaimKey) + claim.ns, claim.name}; }
 Key key_of_volume(std::string_view name) { return {std::string(kVolumeKey), std::string(name)}; }
@@ -373,28 +398,75 @@ void Provisioner::tell_attributes(const Object& claim, const Object& volume) con
                           "failed to modify volume " + quoted(volume.name()) + ": " + without_attributes(wanted));
 }
 
+// Source: kubernetes-csi/external-resizer; pkg/volume/util/resize_util.go. The quota is the size of the file system, so nothing
+// is left for the node to do, and no FileSystemResizePending.
 Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
-  Quantity wanted = request_of(claim);
-  const std::string path = place_of(volume);
+  const Quantity wanted = request_of(claim);
+  const json::value* shown = view::PersistentVolumeClaim(claim).status().capacity().if_contains("storage");
+  if (!shown) return {};  // the binder has not written it yet
+  ObjectPtr now = claim.shared_from_this();
   if (capacity_of(volume) < wanted) {
+    now = TRY(begin_expansion(claim, volume, wanted));
+    const std::string path = place_of(volume);
     // Nothing holds a directory of k3s to a size.
     auto sized = is_ours(volume) ? seams_.directories.set_size(path, wanted.bytes()) : Directories::Made{path, ""};
-    if (!sized)
+    if (!sized) {
       seams_.events.warning(claim, "VolumeResizeFailed",
                             "resize volume " + quoted(volume.name()) + " by resizer " +
                                 quoted(volume.annotation(kProvisionedBy)) + " failed: " + sized.error().text());
+      TRY(note_failed_expansion(*now, sized.error()));
+    }
     TRY(std::move(sized).wrap("resize " + path));
     TRY(seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge,
                             {{"spec", {{"capacity", {{"storage", wanted.text()}}}}}}));
   }
-  const json::value* shown = view::PersistentVolumeClaim(claim).status().capacity().if_contains("storage");
-  if (!shown) return {};  // the binder has not written it yet
   auto present = Quantity::from_json(*shown);
-  if (!present || *present >= wanted) return {};
-  TRY(seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge,
-                          {{"status", {{"capacity", {{"storage", wanted.text()}}}}}}, {.subresource = "status"}));
-  seams_.events.normal(claim, "FileSystemResizeSuccessful", "the volume holds " + wanted.text() + " now");
+  const bool has_begun = find(now->json(), "status.allocatedResourceStatuses.storage") != nullptr;
+  if (!present || (*present >= wanted && !has_begun)) return {};
+  json::value body = now->json();
+  if (*present < wanted) make(body, "status.capacity.storage") = wanted.text();
+  set_conditions(body, other_conditions(*now));
+  json::object& status = make(body, "status").as_object();
+  if (json::value* states = status.if_contains("allocatedResourceStatuses"); states && states->is_object()) {
+    states->get_object().erase("storage");
+    if (states->get_object().empty()) status.erase("allocatedResourceStatuses");
+  }
+  TRY(write_status(body));
+  seams_.events.normal(claim, "VolumeResizeSuccessful", "Resize volume succeeded");
   return {};
+}
+
+// Returns the claim with a status that names the new size. It has one already if an earlier attempt was interrupted or failed.
+Result<ObjectPtr> Provisioner::begin_expansion(const Object& claim, const Object& volume, const Quantity& wanted) {
+  const json::value& before = claim.json();
+  if (get_string(before, "status.allocatedResourceStatuses.storage") == kResizing &&
+      get_string(before, "status.allocatedResources.storage") == wanted.text())
+    return claim.shared_from_this();
+  json::value body = before;
+  make(body, "status.allocatedResourceStatuses.storage") = kResizing;
+  make(body, "status.allocatedResources.storage") = wanted.text();
+  json::array conditions = other_conditions(claim);
+  conditions.push_back(resize_condition("Resizing", "", seams_.clock.now()));
+  set_conditions(body, std::move(conditions));
+  ObjectPtr written = TRY(write_status(body));
+  seams_.events.normal(claim, "Resizing", "External resizer is resizing volume " + volume.name());
+  return written;
+}
+
+Result<void> Provisioner::note_failed_expansion(const Object& claim, const Error& why) {
+  constexpr std::string_view kFailed = "ControllerResizeError";
+  json::array conditions = view::PersistentVolumeClaim(claim).status().conditions().raw();
+  if (find_condition(conditions, kFailed)) return {};
+  conditions.push_back(resize_condition(kFailed, "failed to expand pvc with " + why.text(), seams_.clock.now()));
+  json::value body = claim.json();
+  set_conditions(body, std::move(conditions));
+  TRY(write_status(body));
+  return {};
+}
+
+// Errors: conflict if it is not made from the newest claim.
+Result<ObjectPtr> Provisioner::write_status(const json::value& claim) {
+  return seams_.client.update(kPersistentVolumeClaim, claim, {.subresource = "status"}).wrap("write the status");
 }
 
 // ---- volumes ----

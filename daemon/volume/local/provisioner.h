@@ -2,7 +2,7 @@
 // Provisioner: creates directories of this node as volumes of claims, expands them, and deletes them when their claims are gone.
 //   claim whose selected node this is  ──▶ create directory ▸ create PersistentVolume with claimRef ▸ publish directory
 //   the same with a claim as dataSource──▶ copy into a staged directory ▸ that is the directory ▸ on as above
-//   claim with a larger request        ──▶ raise quota ▸ capacity of the volume ▸ capacity of the claim
+//   claim with a larger request        ──▶ condition Resizing ▸ raise quota ▸ capacity of the volume ▸ capacity of the claim
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
 //   any of them while its disk is away ──▶ wait for the disk, and say so
@@ -11,8 +11,9 @@
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
 //   keys: {"claim/<namespace>", name} · {"volume", name} · {"volume", ""}: clearing, again
 // A class may name by its parameter nodePath the root for its volumes.
-// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts);
-// rancher/local-path-provisioner (nodePath).
+// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer), KEP-1790 (the status of an expansion);
+// sig-storage-lib-external-provisioner and kubernetes-csi/external-resizer (semantics, texts); rancher/local-path-provisioner
+// (nodePath).
 #pragma once
 
 #include <functional>
@@ -30,6 +31,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
+#include "store/object/quantity.h"
 
 namespace coracle::volume {
 
@@ -91,6 +93,9 @@ class Provisioner {
   Result<void> publish(const Object& volume);
   void tell_attributes(const Object& claim, const Object& volume) const;
   Result<void> expand(const Object& claim, const Object& volume);
+  Result<ObjectPtr> begin_expansion(const Object& claim, const Object& volume, const Quantity& wanted);
+  Result<void> note_failed_expansion(const Object& claim, const Error& why);
+  Result<ObjectPtr> write_status(const json::value& claim);
   Result<bool> is_in_use(const Object& volume);
   bool is_in_use_by_name(const Object& volume) const;
   Result<std::string> others_at_place_of(const Object& volume) const;

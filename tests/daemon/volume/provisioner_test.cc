@@ -663,15 +663,88 @@ TEST_F(ProvisionerTest, attributes_that_a_bound_claim_asks_for_later_are_refused
            "VolumeAttributesClass \"gold\" could set"));
 }
 
-TEST_F(ProvisionerTest, grows_with_its_claim) {
+struct ExpansionTest : ProvisionerTest {
+  // A bound claim that has 1Gi and asks for more.
+  void ask_for(const std::string& size, const std::string& status = "", const std::string& has = "1Gi") {
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},"spec":{"accessModes":
+      ["ReadWriteOnce"],"storageClassName":"directory","volumeName":"pvc-uid-data","resources":{"requests":{"storage":")" +
+                                           size + R"("}}},"status":{"phase":"Bound","capacity":{"storage":")" + has + R"("})" +
+                                           status + "}}");
+    settle();
+  }
+  json::value status() { return *find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status"); }
+  std::string at(const char* path) { return std::string(get_string(status(), path)); }
+  std::string conditions() {  // "Resizing ControllerResizeError "
+    std::string types;
+    const json::value now = status();
+    for (const json::value& each : get_array(now, "conditions"))
+      types.append(get_string(each, "type")).append(get_string(each, "status") == "True" ? " " : "? ");
+    return types;
+  }
+  auto count_told(const std::string& event) {
+    return std::ranges::count_if(events.all, [&](const std::string& each) { return each.starts_with(event); });
+  }
+};
+
+TEST_F(ExpansionTest, grows_with_its_claim) {
   put_claim();
-  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},"spec":{"accessModes":
-    ["ReadWriteOnce"],"storageClassName":"directory","volumeName":"pvc-uid-data","resources":{"requests":{"storage":"3Gi"}}},
-    "status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
-  settle();
+  ask_for("3Gi", R"(,"conditions":[{"type":"ModifyingVolume","status":"True"}])");
   EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})");
-  EXPECT_EQ(to_text(*find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status.capacity")),
-            R"({"storage":"3Gi"})");
+  EXPECT_EQ(at("capacity.storage"), "3Gi");
+  EXPECT_EQ(at("allocatedResources.storage"), "3Gi");
+  EXPECT_FALSE(find(status(), "allocatedResourceStatuses"));
+  EXPECT_EQ(conditions(), "ModifyingVolume ");
+  EXPECT_EQ(count_told("Resizing: External resizer is resizing volume pvc-uid-data"), 1);
+  EXPECT_EQ(count_told("VolumeResizeSuccessful: Resize volume succeeded"), 1);
+}
+
+TEST_F(ExpansionTest, a_claim_shows_that_its_volume_grows_and_what_fails) {
+  put_claim();
+  fs::rename(directory + "/volumes", directory + "/away");
+  ask_for("3Gi");
+  EXPECT_EQ(at("capacity.storage"), "1Gi");
+  EXPECT_EQ(at("allocatedResources.storage"), "3Gi") << "quota counts it";
+  EXPECT_EQ(at("allocatedResourceStatuses.storage"), "ControllerResizeInProgress");
+  EXPECT_EQ(conditions(), "Resizing ControllerResizeError ");
+  pass(30);
+  EXPECT_EQ(conditions(), "Resizing ControllerResizeError ");
+  EXPECT_EQ(count_told("Resizing: "), 1) << "it is the same attempt";
+  MUST(client.patch(kPersistentVolumeClaim, {"shop", "data"}, PatchType::merge,
+                    {{"spec", {{"resources", {{"requests", {{"storage", "2Gi"}}}}}}}}));
+  settle();
+  EXPECT_EQ(at("allocatedResources.storage"), "2Gi") << "the request was lowered";
+  EXPECT_EQ(count_told("Resizing: "), 2);
+  fs::rename(directory + "/away", directory + "/volumes");
+  pass(120);
+  EXPECT_EQ(at("capacity.storage"), "2Gi");
+  EXPECT_EQ(conditions(), "");
+  EXPECT_FALSE(find(status(), "conditions"));
+  EXPECT_FALSE(find(status(), "allocatedResourceStatuses"));
+}
+
+TEST_F(ExpansionTest, a_volume_that_somebody_made_smaller_in_the_api_gets_its_size_back) {
+  put_claim();
+  ask_for("3Gi", "", "4Gi");
+  EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})");
+  EXPECT_EQ(at("capacity.storage"), "4Gi");
+  EXPECT_EQ(conditions(), "");
+  EXPECT_FALSE(find(status(), "allocatedResourceStatuses"));
+}
+
+// Each request of an expansion fails once.
+TEST_F(ExpansionTest, goes_on_where_it_was_cut_off) {
+  for (int nth = 1; nth <= 3; ++nth) {
+    SCOPED_TRACE(nth);
+    put_claim();
+    client.fail(nth, Error(Code::unavailable, "the plug was pulled"));
+    ask_for("3Gi");
+    pass(10);
+    EXPECT_EQ(at("capacity.storage"), "3Gi");
+    EXPECT_EQ(conditions(), "");
+    EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})");
+    release();
+    pass(10);
+  }
 }
 
 }  // namespace
