@@ -139,7 +139,10 @@ class VolumeBinder : public Controller {
     } else if (plan.bind) {
       TRY(bind(key, claim, plan.bind));
       if (!plan.expansion) told_.with([&](auto& told) { told.erase(key); });
-    } else if (!plan.provisioner.empty() && claim->annotation(volume::kProvisioner) != plan.provisioner) {
+    } else if (plan.unselect) {
+      json::value patch = {{"metadata", {{"annotations", {{volume::kSelectedNode, nullptr}}}}}};
+      TRY(note_claim(key, client_.patch(kPersistentVolumeClaim, key, PatchType::merge, patch)));
+    } else if (!plan.node.empty() || (!plan.provisioner.empty() && claim->annotation(volume::kProvisioner) != plan.provisioner)) {
       json::value patch = {
           {"metadata",
            {{"annotations", {{volume::kProvisioner, plan.provisioner}, {volume::kBetaProvisioner, plan.provisioner}}}}}};
@@ -164,6 +167,8 @@ class VolumeBinder : public Controller {
     if (!storage_class.empty()) observed.storage_class = classes_.get({"", storage_class});
     else observed.default_class = default_object(classes_.list(), kDefaultStorageClass);
     if (nodes_.size() == 1) observed.only_node = nodes_.list().front()->name();
+    std::string selected(claim->annotation(volume::kSelectedNode));
+    observed.has_selected_node = selected.empty() || nodes_.get({"", selected}) != nullptr;
     for (const ObjectPtr& pod : pods_.by_index(kUnschedulable, claim->key().text())) observed.pods.push_back(pod->name());
     std::ranges::sort(observed.pods);
     return observed;

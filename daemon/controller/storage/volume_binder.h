@@ -29,6 +29,7 @@ struct ObservedClaim {
   ObjectPtr storage_class;         // the claim's; null when it does not exist
   ObjectPtr default_class;         // null when there is none
   std::string only_node;           // the node's name when the cluster has exactly one; else ""
+  bool has_selected_node = true;   // the node that the claim's annotation names exists, or it names none
   std::vector<std::string> pods;   // that use the claim and that no node suits so far, by name
 };
 
@@ -37,6 +38,7 @@ struct ClaimPlan {
   ObjectPtr bind;             // bind the claim to this volume
   std::string provisioner;    // set the annotation of the external provisioner
   std::string node;           // set the annotation of the selected node
+  bool unselect = false;      // remove the annotation of the selected node
   std::string_view phase;     // Pending or Lost; "" leaves it
   std::optional<VolumeEvent> event;
   std::optional<VolumeEvent> expansion;  // the expand controller's event

@@ -80,7 +80,13 @@ ClaimPlan plan_provisioning(const ObservedClaim& observed, std::string provision
     plan.provisioner = std::move(provisioner);
     return plan;
   }
-  if (!observed.claim->annotation(volume::kSelectedNode).empty()) return pending();
+  const std::string_view selected = observed.claim->annotation(volume::kSelectedNode);
+  if (!selected.empty() && observed.has_selected_node) return pending();
+  if (!selected.empty()) {  // with the node its provisioner is gone
+    ClaimPlan plan = pending(true, "ProvisioningFailed", "node " + quoted(selected) + " not found");
+    plan.unselect = true;
+    return plan;
+  }
   if (observed.only_node.empty())
     return pending(true, "ProvisioningFailed",
                    "directories are on one of several nodes: set volumeBindingMode of the class to WaitForFirstConsumer");

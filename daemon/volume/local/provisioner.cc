@@ -277,7 +277,12 @@ Result<Outcome> Provisioner::provision(const Object& claim, const Object& storag
   if (!filled && filled.error().code() == Code::conflict) return Outcome{kInUseAgain};
   bool is_filled = TRY(std::move(filled));
   if (!is_filled) return Outcome{};
-  auto made = TRY(seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes(), root));
+  auto placed = seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes(), root);
+  // Another node may have what this one lacks. A claim that has a source can be filled on this node alone. Without the scheduler,
+  // nobody would select another one. If the node stays selected, the next attempt removes it.
+  const bool may_move = waits_for_consumer(&storage_class) && !view::PersistentVolumeClaim(claim).spec().has_data_source_ref();
+  if (!placed && may_move) (void)unselect_node(claim);
+  Directories::Made made = TRY(std::move(placed));
   auto created = seams_.client.create(kPersistentVolume, volume_for(claim, storage_class, node_name_, made.path));
   if (!created && created.error().code() == Code::already_exists) return Outcome{};  // the cache will show it and trigger a retry
   ObjectPtr volume = TRY(std::move(created).wrap("create the volume"));
@@ -569,7 +574,7 @@ Result<void> Provisioner::unselect_node(const Object& claim) {
   json::object metadata = precondition_metadata(claim);
   metadata["annotations"] = {{kSelectedNode, nullptr}};
   json::value patch = {{"metadata", std::move(metadata)}};
-  auto written = seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge, patch);
+  auto written = seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge, patch, {.is_repeated = true});
   if (!written && written.error().code() != Code::not_found) return written.take_error().wrap("unselect the node");
   return {};
 }

@@ -6,6 +6,7 @@
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
 //   any of them while its disk is away ──▶ wait for the disk, and say so
+//   claim for which no directory can be made here ──▶ remove the selected node, so that its pod is scheduled again
 //   volume that a user deletes before  ──▶ remove the selected node from the claim, so that its pod is rescheduled ▸ as above
 //   its claim is bound
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.

@@ -242,6 +242,38 @@ TEST_F(VolumeBinderTest, a_directory_is_made_where_it_can_only_be) {
   EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "data"})->annotation(volume::kProvisioner), "coracle.io/directory");
 }
 
+// As when its volume was deleted before the claim had it.
+TEST_F(VolumeBinderTest, a_directory_that_is_needed_again_is_made_again) {
+  put_class("directory", R"("provisioner":"coracle.io/directory")");
+  start();
+  put_claim("data", "1Gi", R"("storageClassName":"directory")");
+  settle();
+  MUST(client.patch(kPersistentVolumeClaim, {"default", "data"}, PatchType::merge,
+                    {{"metadata", {{"annotations", {{volume::kSelectedNode, nullptr}}}}}}));
+  settle();
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "data"})->annotation(volume::kSelectedNode), "pi");
+}
+
+TEST_F(VolumeBinderTest, a_node_that_is_gone_makes_no_directory) {
+  put_class("directory", R"("provisioner":"coracle.io/directory","volumeBindingMode":"WaitForFirstConsumer")");
+  put_class("far", R"("volumeBindingMode":"WaitForFirstConsumer")");
+  start();
+  client.put(kNode, R"({"metadata":{"name":"second"}})");
+  const std::string on_second = R"("volume.kubernetes.io/selected-node":"second")";
+  put_claim("data", "1Gi", R"("storageClassName":"directory")", on_second);
+  put_claim("others", "1Gi", R"("storageClassName":"far")", on_second);
+  settle();
+  auto node_of = [&](const char* name) {
+    return std::string(client.find(kPersistentVolumeClaim, {"default", name})->annotation(volume::kSelectedNode));
+  };
+  EXPECT_EQ(node_of("data"), "second");
+  client.erase(kNode, {"", "second"});
+  settle();
+  EXPECT_EQ(node_of("data"), "") << "the scheduler selects another";
+  EXPECT_TRUE(events.has("ProvisioningFailed", "node \"second\" not found"));
+  EXPECT_EQ(node_of("others"), "second") << "its own provisioner sees to it";
+}
+
 TEST_F(VolumeBinderTest, the_default_class_may_come_later) {
   start();
   put_claim("any", "1Gi");

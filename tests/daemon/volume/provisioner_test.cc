@@ -259,6 +259,29 @@ TEST_F(ProvisionerTest, a_class_names_the_directory_for_its_volumes) {
   EXPECT_FALSE(fs::exists(directory + "/ssd"));
 }
 
+TEST_F(ProvisionerTest, a_claim_that_gets_nothing_here_may_be_wanted_elsewhere) {
+  auto node_of = [&](const std::string& claim) {
+    return std::string(client.find(kPersistentVolumeClaim, {"shop", claim})->annotation(kSelectedNode));
+  };
+  std::ofstream(directory + "/volumes") << "in the way";
+  put_claim();
+  EXPECT_FALSE(volume());
+  EXPECT_TRUE(said("ProvisioningFailed: failed to provision volume with StorageClass \"directory\": "));
+  EXPECT_EQ(node_of("data"), "") << "the scheduler hears of it";
+  put_claim("", "local-path", "pi", "at-once");
+  EXPECT_EQ(node_of("at-once"), "pi") << "no scheduler would select another node";
+  put_claim(R"(,"volumeMode":"Block")", "directory", "pi", "block");
+  EXPECT_EQ(node_of("block"), "pi") << "it is the same on all nodes";
+  fs::remove(directory + "/volumes");
+  pass(120);
+  EXPECT_TRUE(volume("at-once"));
+  EXPECT_FALSE(volume());
+  MUST(client.patch(kPersistentVolumeClaim, {"shop", "data"}, PatchType::merge,
+                    {{"metadata", {{"annotations", {{kSelectedNode, "pi"}}}}}}));
+  settle();
+  EXPECT_TRUE(volume());
+}
+
 TEST_F(ProvisionerTest, others_get_none) {
   put_claim("", "directory", "elsewhere", "a");
   put_claim("", "cloud", "pi", "b");
