@@ -342,13 +342,24 @@ void Daemon::wait_for_end_of_pods(const std::function<void()>& tick) {
   else log_warning("main", "pods have not ended in time", {{"pods", join(left, " ")}, {"ms", std::to_string(took.count())}});
 }
 
-Daemon::~Daemon() {  // pods keep running
+Daemon::~Daemon() { (void)stop(); }  // the members' destructors wait for what hangs
+
+bool Daemon::stop() {
+  if (stopped_) return *stopped_;
   settled_ = false;
   stop_deciders();
   if (informers_) informers_->stop();  // their handlers use the components below
   if (agent_) agent_->stop();          // before the server: it wakes the readers of silent logs
   if (server_) server_->stop();
   if (network_) network_->stop();
+  stopped_ = !agent_ || agent_->end_tasks();
+  return *stopped_;
+}
+
+void Daemon::save() {
+  (void)engine_->seal(Error(Code::unavailable, "the daemon is stopping"));
+  if (auto saved = engine_->flush(); !saved)
+    log_warning("main", "the last writes of status, leases and events are not on the disk", {{"why", saved.error().text()}});
 }
 
 void Daemon::answer() const {

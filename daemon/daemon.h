@@ -13,6 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -45,13 +46,19 @@ class Daemon {
   // Creates the directories, opens the store and the network, and finds the running pods. Does not serve yet. Errors: unavailable
   // if another process has the store open; internal, with the file name, if the store is damaged; those of the components.
   static Result<std::unique_ptr<Daemon>> build(const Config& config);
-  ~Daemon();  // stops all components; pods keep running
+  ~Daemon();  // stop(), and waits for what hangs
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
   // Starts all components. Blocks until all informers have synced: the daemon is ready when it returns. Errors: cancelled by
   // `stop`; an address that cannot be bound.
   Result<void> start(std::stop_token stop);
+
+  // Stops all components; pods keep running. Blocks for some seconds at most. False: a task of the node agent hangs, because a
+  // disk or a server does not answer. Then this object cannot be destroyed: save(), and end the process.
+  bool stop();
+  // Writes to the disk what is not there yet. Nothing can be written after that.
+  void save();
 
   // Stops starting pods and terminates the running ones: see node::Agent. May be called before start(), which then starts only
   // what is necessary for the termination.
@@ -98,7 +105,8 @@ class Daemon {
 
   const Config config_;
   NodeIdentity identity_;
-  bool ends_ = false;  // end_pods() was called
+  bool ends_ = false;            // end_pods() was called
+  std::optional<bool> stopped_;  // the result of stop()
   std::atomic<bool> settled_ = false;
   Fd restored_, stirred_;
   std::atomic<uint64_t> asked_ = 0;              // number of requests

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <variant>
@@ -176,6 +177,15 @@ void end_pods_with(Daemon& daemon, const Config& config) {
   daemon.wait_for_end_of_pods([] { sd_notify(0, "WATCHDOG=1"); });
 }
 
+// Something hangs in the kernel and uses the components: they cannot be destroyed, but the process can end. systemd starts
+// another one where that is wanted. Its exit waits for a thread that the kernel does not let go; after TimeoutStopSec= systemd
+// goes on.
+[[noreturn]] void end_without_waiting(Daemon& daemon, Why why) {
+  log_error("main", "a task waits for a disk or a server that does not answer: ending without it");
+  daemon.save();
+  std::_Exit(why == Why::asked_to_end ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
 // Runs one set of components from creation to destruction.
 Result<Why> run_once(const Config& config, const Fd& signals) {
   SteadyTime started = system_clock().steady();
@@ -189,13 +199,13 @@ Result<Why> run_once(const Config& config, const Fd& signals) {
   sd_notify(0, ("READY=1\nSTATUS=" + daemon->summary()).c_str());
 
   Why why = TRY(wait_for_end(signals, *daemon, config.node_address.empty()));
-  if (why != Why::asked_to_end) return why;
-  if (is_to_be_stopped(kPodsUnit)) {
+  if (why == Why::asked_to_end && is_to_be_stopped(kPodsUnit)) {
     end_pods_with(*daemon, config);
-  } else {
+  } else if (why == Why::asked_to_end) {
     log_info("main", "stopping; pods go on");
     sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");
   }
+  if (!daemon->stop()) end_without_waiting(*daemon, why);
   return why;
 }
 

@@ -255,6 +255,13 @@ void Agent::stop() {
   threads_.clear();  // joins the threads
 }
 
+bool Agent::end_tasks() {
+  TaskPool* const pools[] = {&pulls_, &hooks_, &walks_, &deletions_, &copies_, &removals_, &servers_};
+  for (TaskPool* pool : pools) pool->request_stop();
+  const auto deadline = std::chrono::steady_clock::now() + kTasksEndWithin;
+  return std::ranges::all_of(pools, [&](TaskPool* pool) { return pool->wait_for_end(deadline); });
+}
+
 // Looks at all sandboxes of the runtime, whether or not their pods exist in the API.
 Result<void> Agent::adopt() {
   auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));

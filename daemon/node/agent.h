@@ -39,6 +39,8 @@
 
 namespace coracle::node {
 
+constexpr std::chrono::seconds kTasksEndWithin{10};  // of systemd's TimeoutStopSec=
+
 // Dependencies of the agent. All outlive it.
 struct AgentSeams {
   Client& client;
@@ -72,6 +74,9 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   // be created.
   Result<void> start();
   void stop();  // pods keep running
+  // Call after stop(), when nobody uses the agent any more. Ends the tasks in the background: pulls, hooks, what is done on disks
+  // and with servers. Blocks for kTasksEndWithin at most. False: one of them hangs, and the destructor would wait for it.
+  bool end_tasks();
 
   // The node shuts down: nothing starts any more, and running pods are terminated within `budget`. Pods keep their results; those
   // that may run again are started by the next daemon. May be called before start(). Does not block. Source: KEP-2000.

@@ -16,17 +16,29 @@ constexpr std::chrono::seconds kIdleFor{10};
 }
 
 TaskPool::~TaskPool() {
-  stop_.request_stop();
+  request_stop();
   std::map<int, std::jthread> threads;
   std::deque<std::jthread> ended;
   state_.with([&](State& state) {
-    state.closed = true;
-    state.tasks.clear();
     threads.swap(state.threads);
     ended.swap(state.ended);
   });
-  state_.notify();
 }  // joins the threads
+
+void TaskPool::request_stop() {
+  stop_.request_stop();
+  std::deque<Queued> dropped;  // what they have captured is freed without the lock
+  state_.with([&](State& state) {
+    state.closed = true;
+    dropped.swap(state.tasks);
+  });
+  state_.notify();
+}
+
+bool TaskPool::wait_for_end(std::chrono::steady_clock::time_point deadline) {
+  auto has_ended = [](const State& state) { return state.running.empty(); };
+  return state_.wait_until({}, deadline, has_ended, has_ended);
+}
 
 size_t TaskPool::count_ready(const State& state) const {
   std::map<std::string_view, size_t> begun;

@@ -4,6 +4,7 @@
 // (a pod with a hook in each container) does not block the others.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -24,7 +25,12 @@ class TaskPool {
   // `name`: of the threads. `each_max`: threads for tasks of one owner at once; absent: no limit.
   TaskPool(ThreadName name, size_t threads_max, size_t each_max = SIZE_MAX)
       : name_(name), threads_max_(threads_max), each_max_(each_max) {}
-  ~TaskPool();  // requests stop of the running tasks and waits for them; drops queued tasks
+  ~TaskPool();  // request_stop(), and waits for the running tasks
+  // Drops queued tasks and requests stop of the running ones. Nothing can be posted any more. Does not block.
+  void request_stop();
+  // Call after request_stop(). Blocks until no task runs, or until the deadline. False: one still runs, and the destructor would
+  // wait for it, which on a dead disk may last for ever.
+  bool wait_for_end(std::chrono::steady_clock::time_point deadline);
   // Queues a task. Tasks start in order, except that tasks of an `owner` at its limit wait.
   void post(Task task, const std::string& owner = {});
 

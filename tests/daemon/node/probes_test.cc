@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <future>
 #include <thread>
 
 #include "daemon/node/probe/grpc_health.h"
@@ -488,6 +489,28 @@ TEST(TaskPool, runs_everything_and_stops_what_waits) {
         {}, deadline, [](bool w) { return w; }, [](bool&) {});
   }
   EXPECT_EQ(done.with([](int& n) { return n; }), 51);
+}
+
+TEST(TaskPool, a_task_that_hangs_is_not_waited_for) {
+  std::promise<void> begun, hung;
+  Guarded<int> done{0};
+  TaskPool pool("pool", 2, 1), idle("pool", 1);
+  pool.post(
+      [&](std::stop_token) {
+        begun.set_value();
+        hung.get_future().wait();  // it does not look at its token
+      },
+      "sick");
+  begun.get_future().wait();
+  pool.post([&](std::stop_token) { done.with([](int& n) { ++n; }); }, "sick");
+  for (TaskPool* one : {&pool, &idle}) one->request_stop();
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_TRUE(idle.wait_for_end(now));
+  EXPECT_FALSE(pool.wait_for_end(now + std::chrono::milliseconds(20)));
+  hung.set_value();
+  EXPECT_TRUE(pool.wait_for_end(now + seconds(60)));
+  pool.post([&](std::stop_token) { done.with([](int& n) { ++n; }); });
+  EXPECT_EQ(done.with([](int& n) { return n; }), 0) << "what is queued is dropped, and nothing is posted any more";
 }
 
 TEST(TaskPool, one_owner_s_tasks_hold_up_nobody_else) {
