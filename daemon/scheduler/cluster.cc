@@ -209,7 +209,15 @@ LabelGroupPtr Cluster::group_of(const std::string& ns, const json::object& label
 }
 
 void Cluster::sweep_groups() {
-  if (groups_.size() < 2 * groups_swept_ + kGroupsSlack) return;
+  if (groups_.size() >= 2 * groups_swept_ + kGroupsSlack) sweep_groups_now();
+}
+
+// Each sweep is paid for by many pods. Without this, the groups of a crowd that is gone would stay until another one comes.
+void Cluster::note_gone() {
+  if (2 * ++gone_ >= groups_.size() + kGroupsSlack) sweep_groups_now();
+}
+
+void Cluster::sweep_groups_now() {
   std::vector<uint32_t> gone;
   std::erase_if(groups_, [&](const auto& entry) {
     if (entry.second.use_count() > 1) return false;
@@ -222,6 +230,7 @@ void Cluster::sweep_groups() {
     for (auto& [text, held] : terms) held->memo.forget(gone);
   free_groups_.insert(free_groups_.end(), gone.rbegin(), gone.rend());  // the lowest is reused first
   groups_swept_ = groups_.size();
+  gone_ = 0;
 }
 
 PodInfoPtr Cluster::read(const Object& pod) {

@@ -138,6 +138,8 @@ class Cluster {
   // Assigns the pod to the node and removes it from its previous one.
   void place(PodInfoPtr pod, const std::string& node);
   PodInfoPtr remove_pod(const std::string& uid);  // null if it was on no node
+  // A pod does not exist any more, wherever it was. Not during a decision: from time to time, frees the groups without pods.
+  void note_gone();
   PodInfoPtr placed(const std::string& uid) const;
   std::string node_of(const std::string& uid) const;  // "" if it is on no node
   size_t pods() const { return places_.size(); }      // including pods on nodes that do not exist
@@ -164,7 +166,8 @@ class Cluster {
   }
   bool means(HeldTerm& held, const LabelGroup& group);
   bool means(const PodTerm& term, const LabelGroup& group) const;
-  size_t memo_bytes() const;  // for tests
+  size_t memo_bytes() const;                              // for tests
+  size_t label_groups() const { return groups_.size(); }  // for tests
 
  private:
   using Absent = std::unordered_map<std::string, std::vector<PodInfoPtr>>;  // pods by the name of a node that does not exist
@@ -187,6 +190,7 @@ class Cluster {
   void enter_topologies(const NodeInfo& node);
   LabelGroupPtr group_of(const std::string& ns, const json::object& labels);
   void sweep_groups();
+  void sweep_groups_now();
   void namespaces_changed();
   void share_memo_bytes();
 
@@ -204,7 +208,8 @@ class Cluster {
 
   std::unordered_map<std::string, LabelGroupPtr> groups_;
   std::vector<uint32_t> free_groups_;
-  size_t groups_swept_ = 0;
+  size_t groups_swept_ = 0;                 // those that were left when they were swept
+  size_t gone_ = 0;                         // pods since then
   size_t memo_groups_max_ = kMemoBytesMax;  // groups with this number or above are not cached
 
   uint64_t tick_ = 0, changes_ = 0;

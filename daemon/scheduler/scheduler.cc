@@ -190,6 +190,7 @@ struct Scheduler::State {
       PodInfoPtr nominated = b.denominate(pod.uid()).first, removed = b.remove_pod(pod.uid());
       if (!removed) removed = std::move(nominated);
       if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});  // resources are free again
+      if (!change.after) b.cluster.note_gone();
     });
   }
 

@@ -128,7 +128,7 @@ class VolumeBinder : public Controller {
 
   Result<Outcome> reconcile_claim(const Key& key) {
     ObjectPtr claim = claims_.get(key);
-    if (!claim) return Outcome{};
+    if (!claim) return forget(key), Outcome{};  // again: it may have been reconciled while it was deleted
     ClaimPlan plan = plan_claim(observe(claim));
     Outcome outcome;
     if (plan.event) outcome.again = tell(key, *claim, *plan.event, recorder_);
@@ -200,7 +200,7 @@ class VolumeBinder : public Controller {
 
   Result<Outcome> reconcile_volume(const Key& key) {
     ObjectPtr volume = volumes_.get({"", key.name.substr(kVolumeKeyPrefix.size())});
-    if (!volume) return Outcome{};
+    if (!volume) return forget(key), Outcome{};
     ObjectPtr claim = TRY(claim_named_by(*volume));
     VolumePlan plan = plan_volume(*volume, claim.get());
     Outcome outcome;

@@ -232,6 +232,24 @@ TEST_F(Volumes, a_driver_attaches_only_so_many) {
   EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-b"))), "node(s) exceed max volume count");
 }
 
+TEST(Cluster, keeps_no_labels_of_pods_that_are_gone) {
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1"));
+  fixture.place(pod("stays", "{}", R"({"app":"web"})"), "n1");
+  constexpr int kMany = 2000;
+  auto name = [](int i) { return "p" + std::to_string(i); };
+  for (int i = 0; i < kMany; ++i) fixture.place(pod(name(i), "{}", R"({"pod":")" + name(i) + "\"}"), "n1");
+  fixture.cluster.begin_decision();
+  EXPECT_EQ(fixture.cluster.label_groups(), size_t(kMany) + 1);
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(fixture.cluster.remove_pod("uid-default" + name(i)));
+    fixture.cluster.note_gone();
+  }
+  EXPECT_LE(fixture.cluster.label_groups(), size_t(kMany) / 4);
+  ASSERT_TRUE(fixture.cluster.placed("uid-defaultstays"));
+  EXPECT_EQ(fixture.cluster.placed("uid-defaultstays")->group->labels.at("app"), "web");
+}
+
 TEST(NodeAffinityArgs, every_pod_has_the_added_affinity_too) {
   SchedulerFixture fixture(
       kPrefix +
