@@ -117,7 +117,9 @@ class StatefulSetController : public Controller {
   Result<void> apply(const Object& set, const StatefulSetStep& step) {
     switch (step.what) {
       case StatefulSetStep::What::create_claim: return create_claim(set, step);
-      case StatefulSetStep::What::own_claim: return own_claim(step);
+      case StatefulSetStep::What::own_claim: return own_claim(set, step);
+      case StatefulSetStep::What::claims_owned: tell(set, "update", step.pod); return {};
+      case StatefulSetStep::What::conflict: tell_conflict(set, *step.object); return {};
       case StatefulSetStep::What::refuse: tell(set, "create", step.pod, std::string(step.body.get_string())); return {};
       case StatefulSetStep::What::create: return create(set, step);
       case StatefulSetStep::What::update: return update(set, step);
@@ -143,13 +145,22 @@ class StatefulSetController : public Controller {
     return std::move(error).wrap("create claim " + claim);
   }
 
-  Result<void> own_claim(const StatefulSetStep& step) {
+  void tell_conflict(const Object& set, const Object& claim) {
+    recorder_.warning(set, "ConflictingController",
+                      "PersistentVolumeClaim " + claim.name() +
+                          " has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored "
+                          "for this claim");  // as Kubernetes spells it
+  }
+
+  Result<void> own_claim(const Object& set, const StatefulSetStep& step) {
     json::object metadata = precondition_metadata(*step.object);
     metadata["ownerReferences"] = step.body;
     json::value patch = {{"metadata", std::move(metadata)}};
     auto done = client_.patch(kPersistentVolumeClaim, step.object->key(), PatchType::merge, patch);
-    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("own claim " + step.object->name());
-    return {};
+    if (done || done.error().code() == Code::not_found) return {};
+    std::string why = "could not update claim " + step.object->name() + " for delete policy ownerRefs: " + done.error().text();
+    if (done.error().code() != Code::conflict) tell(set, "update", step.pod, why);
+    return done.take_error().wrap("own claim " + step.object->name());
   }
 
   Result<void> create(const Object& set, const StatefulSetStep& step) {

@@ -25,6 +25,8 @@ struct StatefulSetStep {
   enum class What {
     create_claim,  // body
     own_claim,     // object; body: its ownerReferences
+    claims_owned,  // that was all that was to be updated of the pod
+    conflict,      // object: a claim that has a controller of another kind, and is left to it
     refuse,        // the pod cannot be created now; body: the reason, a text
     create,        // body
     update,        // object; body: the new object

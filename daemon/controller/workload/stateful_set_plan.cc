@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a StatefulSet. See stateful_set.h. All functions are pure.
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "daemon/controller/workload/history.h"
@@ -93,6 +94,18 @@ std::optional<json::array> owners_of_claim(const Object& claim, const Object& se
   return owners;
 }
 
+// Whether the policy does not apply to the claim, because another controller, or an earlier set or pod of that name, owns it.
+bool has_other_controller(const Object& claim, const Object& set, const Object& pod) {
+  view::StatefulSetPersistentVolumeClaimRetentionPolicy policy =
+      view::StatefulSet(set).spec().persistent_volume_claim_retention_policy();
+  if (policy.when_deleted() != "Delete" && policy.when_scaled() != "Delete") return false;
+  return std::ranges::any_of(claim.owners(), [&](const OwnerReference& reference) {
+    if (same_name(reference, set.kind(), set.name())) return reference.uid != set.uid();
+    if (same_name(reference, kPod, pod.name())) return reference.uid != pod.uid();
+    return reference.controller;
+  });
+}
+
 // ---- the plan ----
 
 class StatefulSetPlanner {
@@ -156,10 +169,15 @@ class StatefulSetPlanner {
       if (!leaving(*pod)) replace(pod);
       return false;
     }
-    if (pending(*pod)) (void)make_claims(ordinal);  // further claims are created in the next sync
+    const bool is_pending = pending(*pod);
+    if (is_pending) {
+      (void)make_claims(ordinal);  // further claims are created in the next sync
+      (void)keep_claims(ordinal, *pod, false, true);
+    }
     if (ordered_ && (leaving(*pod) || !running_and_ready(*pod) || unavailable(*pod))) return false;
-    keep_claims(ordinal, *pod, false);
-    mend(ordinal, pod);
+    const bool owns = !is_pending && keep_claims(ordinal, *pod, false);
+    const bool is_mended = mend(ordinal, pod);
+    if (owns && !is_mended) plan_.steps.push_back({What::claims_owned, pod->name(), pod, {}});
     return true;
   }
 
@@ -169,27 +187,31 @@ class StatefulSetPlanner {
     else remove(ended);
   }
 
-  // Repairs labels and volumes of a pod that was adopted or changed.
-  void mend(int64_t ordinal, const ObjectPtr& pod) {
+  // Repairs labels and volumes of a pod that was adopted or changed. Returns whether there is something to repair now.
+  bool mend(int64_t ordinal, const ObjectPtr& pod) {
     bool labelled = pod->label(kPodNameLabel) == pod->name(), mounted = mounts_claims(*pod, ordinal);
-    if (labelled && mounted) return;
+    if (labelled && mounted) return false;
     json::value body = pod->json();
     label(body, pod->name(), ordinal);
     if (!mounted) mount_claims(body, ordinal);
-    if (make_claims(ordinal)) plan_.steps.push_back({What::update, pod->name(), pod, std::move(body)});
+    if (!make_claims(ordinal)) return false;
+    plan_.steps.push_back({What::update, pod->name(), pod, std::move(body)});
+    return true;
   }
 
   // Always returns false, because the pod does not exist yet.
   bool create(int64_t ordinal) {
     std::string name = set_.name() + "-" + std::to_string(ordinal);
     if (claims_stale(ordinal, name)) return false;  // the garbage collector deletes them first
+    std::vector<std::string> going;
     for (view::PersistentVolumeClaim claim_template : claim_templates()) {
       ObjectPtr claim = observed_.claim(claim_name(set_, claim_template.metadata().name(), ordinal));
-      if (!claim || !claim->deleting()) continue;
-      plan_.steps.push_back({What::refuse, name, nullptr, json::string("pvc " + claim->name() + " is being deleted")});
-      return false;
+      if (claim && claim->deleting()) going.push_back("pvc " + claim->name() + " is being deleted");
     }
-    if (make_claims(ordinal)) plan_.steps.push_back({What::create, name, nullptr, new_pod(name, ordinal)});
+    if (!make_claims(ordinal)) return false;
+    const std::string why = going.size() > 1 ? "[" + join(going, ", ") + "]" : join(going, ", ");  // as Go joins errors
+    if (going.empty()) plan_.steps.push_back({What::create, name, nullptr, new_pod(name, ordinal)});
+    else plan_.steps.push_back({What::refuse, name, nullptr, json::string(why)});
     return false;
   }
 
@@ -248,13 +270,19 @@ class StatefulSetPlanner {
     return true;
   }
 
-  void keep_claims(int64_t ordinal, const Object& pod, bool condemned) {
+  // Returns whether claims get other owners. Only then, and of a new pod, those that are left to another controller are told.
+  bool keep_claims(int64_t ordinal, const Object& pod, bool condemned, bool is_new = false) {
+    std::vector<StatefulSetStep> owned, conflicts;
     for (view::PersistentVolumeClaim claim_template : claim_templates()) {
       ObjectPtr claim = observed_.claim(claim_name(set_, claim_template.metadata().name(), ordinal));
       if (!claim) continue;
+      if (has_other_controller(*claim, set_, pod)) conflicts.push_back({What::conflict, pod.name(), claim, {}});
       auto owners = owners_of_claim(*claim, set_, pod, condemned);
-      if (owners) plan_.steps.push_back({What::own_claim, pod.name(), claim, std::move(*owners)});
+      if (owners) owned.push_back({What::own_claim, pod.name(), claim, std::move(*owners)});
     }
+    if (is_new || !owned.empty()) std::ranges::move(conflicts, std::back_inserter(plan_.steps));
+    std::ranges::move(owned, std::back_inserter(plan_.steps));
+    return !owned.empty();
   }
 
   // Whether a claim is left from a scaled-down pod of this name and is about to be deleted with it.
@@ -298,7 +326,7 @@ class StatefulSetPlanner {
   // ---- surplus pods. False: they are not deleted yet, and are deleted one after the other. ----
 
   bool remove_condemned() {
-    for (const auto& [ordinal, pod] : condemned_) keep_claims(ordinal, *pod, true);
+    for (const auto& [ordinal, pod] : condemned_) (void)keep_claims(ordinal, *pod, true);
     ObjectPtr first_unavailable;
     for (const auto& [ordinal, pod] : condemned_)
       if (!first_unavailable && unavailable(*pod)) first_unavailable = pod;

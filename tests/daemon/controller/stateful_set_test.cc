@@ -326,6 +326,71 @@ TEST(StatefulSetClaims, go_with_whom_the_policy_says) {
   }
 }
 
+// The steps for the claim data-web-1 of the second of two pods: "own conflict update ".
+std::string claim_steps(const std::string& pods, const std::string& owners) {
+  std::string more =
+      kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"})";
+  ObservedStatefulSet observed = observed_stateful_set({"", 2, more, pods, "uu", ""});
+  for (ObjectPtr& pod : observed.pods) {  // otherwise that is repaired, too
+    json::value body = pod->json();
+    make(body, "spec.volumes") =
+        json::array{json::object{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data-" + pod->name()}}}}};
+    pod = MUST(Object::make(kPod, body));
+  }
+  json::array references;
+  for (char letter : owners) references.push_back(reference(letter));
+  ObjectPtr claim =
+      MUST(Object::make(kPersistentVolumeClaim,
+                        {{"apiVersion", "v1"},
+                         {"kind", "PersistentVolumeClaim"},
+                         {"metadata", {{"name", "data-web-1"}, {"namespace", "default"}, {"ownerReferences", references}}}}));
+  observed.claim = [&](const std::string& name) { return name == "data-web-1" ? claim : nullptr; };
+  std::string steps;
+  for (const StatefulSetStep& step : plan_stateful_set(observed, *parse_time(kJustNow)).steps) {
+    if (step.pod != "web-1") continue;
+    if (step.what == StatefulSetStep::What::own_claim) steps += "own ";
+    if (step.what == StatefulSetStep::What::conflict) steps += "conflict ";
+    if (step.what == StatefulSetStep::What::claims_owned) steps += "update ";
+  }
+  return steps;
+}
+
+TEST(StatefulSetClaims, are_owned_as_soon_as_their_pod_is_there) {
+  EXPECT_EQ(claim_steps("Rp", ""), "own ");
+  EXPECT_EQ(claim_steps("Rp", "s"), "");
+  EXPECT_EQ(claim_steps("RR", ""), "own update ") << "an event says that the pod was updated";
+  EXPECT_EQ(claim_steps("RR", "s"), "");
+  EXPECT_EQ(claim_steps("Rn", ""), "") << "it was pending before";
+}
+
+TEST(StatefulSetClaims, that_another_controller_has_are_told) {
+  EXPECT_EQ(claim_steps("Rp", "c"), "conflict ");
+  EXPECT_EQ(claim_steps("Rp", "S"), "conflict ") << "an earlier set of the name";
+  EXPECT_EQ(claim_steps("RR", "c"), "") << "once is enough";
+  EXPECT_EQ(claim_steps("RR", "cs"), "conflict own update ") << "ours goes";
+  EXPECT_EQ(claim_steps("Rp", "x"), "own ") << "it is no controller";
+}
+
+TEST(StatefulSetClaims, others_are_made_while_one_is_going) {
+  const std::string two = kRoll + R"(,"volumeClaimTemplates":[{"metadata":{"name":"data"}},{"metadata":{"name":"log"}}])";
+  ObservedStatefulSet observed = observed_stateful_set({"", 1, two, "", "", ""});
+  auto going = [](const std::string& name) {
+    return MUST(Object::make(kPersistentVolumeClaim,
+                             {{"apiVersion", "v1"},
+                              {"kind", "PersistentVolumeClaim"},
+                              {"metadata", {{"name", name}, {"namespace", "default"}, {"deletionTimestamp", kJustNow}}}}));
+  };
+  observed.claim = [&](const std::string& name) { return name == "data-web-0" ? going(name) : nullptr; };
+  StatefulSetPlan plan = plan_stateful_set(observed, {});
+  ASSERT_EQ(plan.steps.size(), 2u);
+  EXPECT_EQ(plan.steps[0].what, StatefulSetStep::What::create_claim);
+  EXPECT_EQ(plan.steps[1].body, "pvc data-web-0 is being deleted");
+  observed.claim = going;
+  plan = plan_stateful_set(observed, {});
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].body, "[pvc data-web-0 is being deleted, pvc log-web-0 is being deleted]");
+}
+
 TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
   std::string scaled_away =
       kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Delete"})";
@@ -529,6 +594,40 @@ TEST_F(StatefulSetTest, makes_claims_and_mounts_them) {
   roll_out();
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, claim->key()));
   EXPECT_EQ(count(kPod), 0u);
+}
+
+TEST_F(StatefulSetTest, another_policy_for_claims_is_told_as_an_update_of_the_pod) {
+  const std::string with_set = R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"})";
+  start();
+  put_set(1, kRoll + std::string(kClaimed));
+  roll_out();
+  events.take();
+  put_set(1, kRoll + std::string(kClaimed) + with_set);
+  settle();
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "data-web-0"})->controller()->uid, "set-uid");
+  EXPECT_TRUE(events.has("SuccessfulUpdate", "update Pod web-0 in StatefulSet web successful"));
+  events.take();
+  client.fail(1, Error(Code::forbidden, "not yours"), "patch persistentvolumeclaims default/data-web-0");
+  put_set(1, kRoll + std::string(kClaimed));
+  settle();
+  EXPECT_TRUE(events.has("FailedUpdate",
+                         "update Pod web-0 in StatefulSet web failed error: could not update claim data-web-0 for delete policy "
+                         "ownerRefs: not yours"));
+  pass(std::chrono::seconds(2));
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data-web-0"})->controller());
+}
+
+TEST_F(StatefulSetTest, a_claim_of_another_controller_is_left_to_it_and_that_is_told) {
+  start();
+  client.put(kConfigMap, R"({"metadata":{"name":"other","namespace":"default","uid":"uid-other"}})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"data-web-0","namespace":"default","ownerReferences":[{"apiVersion":"v1",
+    "kind":"ConfigMap","name":"other","uid":"uid-other","controller":true}]},"spec":{}})");
+  put_set(1, kRoll + std::string(kClaimed) +
+                 R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"})");
+  settle();
+  EXPECT_TRUE(events.has("ConflictingController", "PersistentVolumeClaim data-web-0 has a conflicting OwnerReference"));
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "data-web-0"})->controller()->uid, "uid-other");
 }
 
 TEST_F(StatefulSetTest, more_claims_than_one_plan_holds_come_one_after_the_other) {
