@@ -29,15 +29,18 @@ struct Binding {
   std::map<std::string, bool> claims;  // the pod's claims, and whether each is bound
   size_t unbound = 0;                  // number of unbound claims
   bool ready = false;
-  std::string failed_claim = {};  // whose provisioner cannot create its volume for that node
+  std::set<std::string> volumes;  // the existing volumes that its claims are to get
+  std::string failure = {};       // why its claims will not be bound
 
-  Binding(PodInfoPtr pod, std::string node, SteadyTime deadline, const Lister& lister)
+  Binding(PodInfoPtr pod, std::string node, SteadyTime deadline, const std::vector<Write>& writes, const Lister& lister)
       : pod(std::move(pod)), node(std::move(node)), deadline(deadline) {
     for (const std::string& name : this->pod->claims)
       if (auto [claim, fresh] = claims.try_emplace(name, is_claim_bound({this->pod->key.ns, name}, lister)); fresh)
         unbound += !claim->second;
+    for (const Write& write : writes)
+      if (*write.kind == kPersistentVolume) volumes.insert(write.key.name);
   }
-  bool is_decided() const { return ready || !failed_claim.empty(); }
+  bool is_decided() const { return ready || !failure.empty(); }
 };
 
 struct Board {
@@ -171,7 +174,7 @@ struct Scheduler::State {
     nodes.on_change([this](const Informer::Change& change) { on_node(change); });
     namespaces.on_change([this](const Informer::Change& change) { on_namespace(change); });
     lister.claims.on_change([this](const Informer::Change& change) { on_claim(change); });
-    lister.all_volumes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::volumes); });
+    lister.all_volumes.on_change([this](const Informer::Change& change) { on_volume(change); });
     lister.classes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::classes); });
     lister.csi_drivers.on_change([this](const Informer::Change&) { on_other(ClusterEvent::csi_drivers); });
     lister.csi_nodes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::csi_nodes); });
@@ -258,14 +261,34 @@ struct Scheduler::State {
         if (bool was = std::exchange(claim->second, is_claim_bound(key, lister)); was != claim->second)
           was ? ++binding.unbound : --binding.unbound;
         binding.ready |= binding.unbound == 0;
-        if (takes_back_node(change, binding)) binding.failed_claim = key.name;
+        if (takes_back_node(change, binding)) binding.failure = "provisioning failed for PVC " + quoted(key.name);
+        else if (!change.after)
+          binding.failure = "failed to check provisioning pvc: persistentvolumeclaim " + quoted(key.name) + " not found";
       }
     });
   }
-  // Whether the provisioner has reported that it cannot create the claim's volume, by removing the selected node.
+  // Whether the provisioner has reported that it cannot create the claim's volume, by removing the selected node; or somebody has
+  // written another one.
   static bool takes_back_node(const Informer::Change& change, const Binding& binding) {
     return change.before && change.after && change.before->annotation(volume::kSelectedNode) == binding.node &&
-           change.after->annotation(volume::kSelectedNode).empty();
+           change.after->annotation(volume::kSelectedNode) != binding.node;
+  }
+
+  // Source of the texts, and of those above: kube-scheduler's volume binder, checkBindings.
+  void on_volume(const Informer::Change& change) {
+    change_board([&](Board& b) {
+      wake(b, {.what = ClusterEvent::volumes});
+      const std::string name(change.any().name());
+      auto has_claim = [](const ObjectPtr& volume) {
+        return volume && !view::PersistentVolume(*volume).spec().claim_ref().uid().empty();
+      };
+      const bool is_reset = change.after && has_claim(change.before) && !has_claim(change.after);
+      if (change.after && !is_reset) return;
+      for (auto& [pod, binding] : b.bindings)
+        if (binding.volumes.contains(name))
+          binding.failure = is_reset ? "ClaimRef got reset for pv " + quoted(name)
+                                     : "failed to check binding: persistentvolume " + quoted(name) + " not found";
+    });
   }
 
   void on_other(ClusterEvent::What what) {
@@ -328,8 +351,8 @@ struct Scheduler::State {
       else b.queue.park(info->key, decision.refused, clock.steady());
       // Recorded before the writes, because the event of the binding may arrive before they return.
       if (!decision.node.empty() && !decision.before_bind.empty())
-        b.bindings.insert_or_assign(info->key,
-                                    Binding(info, decision.node, clock.steady() + configuration.volumes_bound_within, lister));
+        b.bindings.insert_or_assign(info->key, Binding(info, decision.node, clock.steady() + configuration.volumes_bound_within,
+                                                       decision.before_bind, lister));
       is_put_off = !decision.post_filter.node.empty() && !b.unsure.empty();  // one of those places may become free
       if (is_put_off) decision.post_filter.victims.clear();
       if (!decision.post_filter.node.empty()) outranked = nominate(b, info, decision.post_filter.node);
@@ -402,8 +425,7 @@ struct Scheduler::State {
               "binding volumes: pv " + quoted(elsewhere) + " node affinity doesn't match node " + quoted(binding->node) +
                   ": no matching NodeSelectorTerms");
     else if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
-    else if (const std::string& claim = binding->failed_claim; !claim.empty())
-      give_up(*pod, *binding->pod, "binding volumes: provisioning failed for PVC " + quoted(claim));
+    else if (!binding->failure.empty()) give_up(*pod, *binding->pod, "binding volumes: " + binding->failure);
     else give_up(*pod, *binding->pod, "binding volumes: timed out waiting for the condition");
     return true;
   }

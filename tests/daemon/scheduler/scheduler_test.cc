@@ -636,6 +636,59 @@ TEST_F(HintTest, a_pod_whose_volume_cannot_be_made_on_its_node_chooses_anew) {
   EXPECT_EQ(selected(), "pi");
 }
 
+TEST_F(HintTest, a_pod_whose_claim_is_to_be_made_elsewhere_or_is_gone_chooses_anew) {
+  wait_for_a_far_volume();
+  (void)events.take();
+  json::value selected = {{"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", "moon"}}}}}};
+  MUST(client.patch(kPersistentVolumeClaim, {"default", "data"}, PatchType::merge, selected));
+  settle();
+  EXPECT_EQ(events.take(), "FailedScheduling: binding volumes: provisioning failed for PVC \"data\"\n");
+  selected = {{"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", "pi"}}}}}};
+  MUST(client.patch(kPersistentVolumeClaim, {"default", "data"}, PatchType::merge, selected));
+  clock.advance(10s);
+  settle();
+  (void)events.take();
+  client.erase(kPersistentVolumeClaim, {"default", "data"});
+  settle();
+  EXPECT_EQ(events.take(),
+            "FailedScheduling: binding volumes: failed to check provisioning pvc: persistentvolumeclaim \"data\" not found\n");
+  clock.advance(10s);
+  settle();
+  EXPECT_NE(condition("db").find("persistentvolumeclaim \"data\" not found"), std::string::npos) << "it does not wait there";
+}
+
+TEST_F(HintTest, a_pod_whose_volume_goes_to_another_or_away_chooses_anew) {
+  put_node("4");
+  start();
+  client.put(
+      kStorageClass,
+      R"({"metadata":{"name":"local"},"provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"data","namespace":"default","uid":"uid-data"},"spec":{"storageClassName":
+    "local","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  client.put(kPersistentVolume, R"({"metadata":{"name":"disk"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],
+    "capacity":{"storage":"2Gi"}},"status":{"phase":"Available"}})");
+  settle();
+  auto has_claim = [&] { return find(client.find(kPersistentVolume, {"", "disk"})->json(), "spec.claimRef") != nullptr; };
+  put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  ASSERT_TRUE(has_claim());
+  EXPECT_EQ(events.take(), "");
+  MUST(client.patch(kPersistentVolume, {"", "disk"}, PatchType::merge, {{"spec", {{"claimRef", nullptr}}}}));
+  settle();
+  EXPECT_EQ(events.take(), "FailedScheduling: binding volumes: ClaimRef got reset for pv \"disk\"\n");
+  clock.advance(10s);
+  settle();
+  ASSERT_TRUE(has_claim()) << "it is free, and chosen again";
+  EXPECT_EQ(events.take(), "");
+  client.erase(kPersistentVolume, {"", "disk"});
+  settle();
+  EXPECT_EQ(events.take(), "FailedScheduling: binding volumes: failed to check binding: persistentvolume \"disk\" not found\n");
+  clock.advance(10s);
+  settle();
+  EXPECT_NE(condition("db").find("1 node(s) didn't find available persistent volumes to bind"), std::string::npos)
+      << condition("db");
+}
+
 // ---- explaining ----
 
 TEST_F(SchedulerTest, explains_every_node_and_what_would_help) {
