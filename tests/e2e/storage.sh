@@ -88,6 +88,17 @@ check "its file is on the disk" until_true 5 test -s "$T/disk/small/file"
 c delete pod user >/dev/null; c delete pvc mine >/dev/null
 check "without its claim the volume is released" until_true 10 phase pv small Released
 check "and what is in it stays" test -s "$T/disk/small/file"
+apply <<Y
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: worn}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+  persistentVolumeReclaimPolicy: Recycle, storageClassName: worn, hostPath: {path: $T/disk/small}}}
+Y
+claim worn 'storageClassName: worn'
+check "a volume that is to be recycled is bound" until_true 10 phase pvc worn Bound
+c delete pvc worn >/dev/null
+check "nobody recycles it: it fails" until_true 10 phase pv worn Failed
+soon expect_match "and says so" '^VolumeFailedRecycle: No recycler plugin found for the volume! Set persistentVolumeReclaimPolicy to' event worn
+check "what is in it stays" test -s "$T/disk/small/file"
+c delete pv worn >/dev/null
 
 echo "# what cannot be"
 pod lost nowhere 'sleep 1000'
@@ -121,6 +132,8 @@ expect_match "in a directory that is too" '^2000:2777$' c logs worker
 check "it asks for more" c patch pvc grows --type=merge -p '{"spec":{"resources":{"requests":{"storage":"3Gi"}}}}'
 check "and gets it" until_true 10 is 3Gi pvc grows -o 'jsonpath={.status.capacity.storage}'
 expect "the volume says so too" 3Gi c get pv "$(c get pvc grows -o 'jsonpath={.spec.volumeName}')" -o 'jsonpath={.spec.capacity.storage}'
+expect "nothing of it is under way any more" 3Gi c get pvc grows -o 'jsonpath={.status.allocatedResources.storage}{.status.allocatedResourceStatuses}{.status.conditions}'
+soon expect_match "the events tell of it" '^VolumeResizeSuccessful: Resize volume succeeded$' event grows
 expect_fail "less is refused" 'spec.resources.requests.storage: Forbidden' c patch pvc grows --type=merge -p '{"spec":{"resources":{"requests":{"storage":"1Gi"}}}}'
 
 echo "# a StatefulSet's claims"
