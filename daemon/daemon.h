@@ -54,10 +54,11 @@ class Daemon {
   // `stop`; an address that cannot be bound.
   Result<void> start(std::stop_token stop);
 
-  // Stops all components; pods keep running. Blocks for some seconds at most. False: a task of the node agent hangs, because a
-  // disk or a server does not answer. Then this object cannot be destroyed: save(), and end the process.
+  // Stops all components; pods keep running. Blocks for some seconds, and longer if a thread that serves a request or
+  // synchronizes a pod hangs, because a disk or a server does not answer. False: a task of the node agent hangs. Then this object
+  // cannot be destroyed: save(), and end the process.
   bool stop();
-  // Writes to the disk what is not there yet. Nothing can be written after that.
+  // Writes to the disk what is not there yet. Nothing can be written after that. May be called while stop() runs.
   void save();
 
   // Stops starting pods and terminates the running ones: see node::Agent. May be called before start(), which then starts only
