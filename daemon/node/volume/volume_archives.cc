@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include <utility>
+
 #include "daemon/node/volume/volume_use.h"
 #include "daemon/volume/match.h"
 #include "runtime/base/scope.h"
@@ -93,16 +95,20 @@ Result<runtime::TreeCount> VolumeArchives::copy(const Key& claim, const Fd& to, 
   return seams_.trees.copy(directory, to, progress, std::move(stop));
 }
 
-// Selects this node for a claim whose class waits for its first consumer.
+// Selects this node for a claim whose class waits for its first consumer. The provisioner takes that back if it cannot make the
+// volume here.
 Result<void> VolumeArchives::provision(const Key& key, std::stop_token stop) {
   ObjectPtr claim = seams_.storage.claim(key);
   if (!claim || volume::is_bound(*claim) || claim->deleting() || !seams_.may_provision(*claim)) return {};
   if (claim->annotation(volume::kSelectedNode).empty())
     TRY(seams_.client.patch(kPersistentVolumeClaim, key, PatchType::merge,
                             {{"metadata", {{"annotations", {{volume::kSelectedNode, seams_.node_name}}}}}}));
+  bool was_selected = false;
   for (std::chrono::milliseconds waited{0}; waited < kBoundWithin; waited += kBoundAgain) {
     claim = seams_.storage.claim(key);
     if (!claim || volume::is_bound(*claim) || stop.stop_requested()) return {};
+    const bool is_selected = !claim->annotation(volume::kSelectedNode).empty();
+    if (std::exchange(was_selected, is_selected) && !is_selected) return {};
     seams_.wait(kBoundAgain);
   }
   return {};

@@ -122,6 +122,38 @@ TEST_F(VolumeArchivesTest, what_is_not_there_is_named) {
   EXPECT_EQ(import("x\n").error().code(), Code::unavailable);
 }
 
+TEST_F(VolumeArchivesTest, a_volume_that_cannot_be_made_here_is_not_waited_for) {
+  PodTable table;
+  volume::DiskDirectories directories({directory_ + "/none"}, [](const auto&) { return false; });
+  client_.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","uid":"uid-data"},"spec":{}})");
+  auto select = [&](const json::value& node) {
+    MUST(client_.patch(kPersistentVolumeClaim, {"default", "data"}, PatchType::merge,
+                       {{"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", node}}}}}}));
+  };
+  int waits = 0;
+  VolumeArchives archives({.client = client_,
+                           .table = table,
+                           .storage = {[&](const Key& key) { return client_.find(kPersistentVolumeClaim, key); },
+                                       [](std::string_view) { return ObjectPtr(); }},
+                           .directories = directories,
+                           .trees = runtime_.trees(),
+                           .node_name = "pi",
+                           .host_root = "",
+                           .has_pods = [] { return true; },
+                           .is_ours = [](const Object&) { return true; },
+                           .may_provision = [](const Object&) { return true; },
+                           .look_again = [](const Key&) {},
+                           .clear = [] {},
+                           .wait =
+                               [&](std::chrono::milliseconds) {
+                                 if (++waits == 3) select(nullptr);  // as the provisioner does
+                               }});
+  sys::Pipe pipe = MUST(sys::make_pipe());
+  auto refused = archives.read({"default", "data"}, false, pipe.read, {});
+  EXPECT_EQ(refused.error().text(), "persistentvolumeclaim \"data\" has no volume yet: it is not bound");
+  EXPECT_EQ(waits, 3);
+}
+
 TEST_F(VolumeArchivesTest, pods_wait_meanwhile_and_the_data_are_not_deleted) {
   put();
   sys::Pipe pipe = MUST(sys::make_pipe());
