@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of PersistentVolumes and PersistentVolumeClaims: exactly one source, a size, compatible access modes; the storage is
 // immutable. Source: core/v1 API reference; Kubernetes "Persistent Volumes".
-#include <optional>
 #include <utility>
 
 #include "runtime/base/text.h"
@@ -196,7 +195,7 @@ std::string_view old_class(view::PersistentVolumeClaim claim) {
 json::value fixed_spec(view::PersistentVolumeClaim claim, bool bound, bool named, bool classed) {
   json::value out = json::object(claim.spec().members());
   json::object& spec = out.get_object();
-  spec.erase("volumeAttributesClassName");
+  if (bound) spec.erase("volumeAttributesClassName");
   if (!named) spec.erase("volumeName");
   if (!classed) spec.erase("storageClassName");
   if (bound && view::PersistentVolumeClaimSpec(out).resources().has_requests())
@@ -210,19 +209,16 @@ Quantity storage_in(const json::object& amounts) {
   return amount ? *amount : Quantity();
 }
 
-// Of a volume or claim. Nullopt: none is named.
-template <typename Spec>
-std::optional<std::string_view> attributes_class_of(Spec spec) {
-  return spec.has_volume_attributes_class_name() ? std::optional(spec.volume_attributes_class_name()) : std::nullopt;
-}
-
-void check_attributes_class_update(std::optional<std::string_view> now, std::optional<std::string_view> before,
-                                   bool empty_is_wrong, Findings& out) {
-  if (!before) return;
-  if (!now) out.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");
-  else if (empty_is_wrong && now != before && now->empty()) {
-    out.forbidden("spec.volumeAttributesClassName", "update from non-nil value to an empty string is forbidden");
-  }
+// A class can be taken back from a claim until one has been applied.
+void check_attributes_stay(view::PersistentVolumeClaimSpec now, view::PersistentVolumeClaim before, Findings& out) {
+  constexpr const char* kField = "spec.volumeAttributesClassName";
+  const bool is_named = now.has_volume_attributes_class_name();
+  const bool is_same = is_named == before.spec().has_volume_attributes_class_name() &&
+                       now.volume_attributes_class_name() == before.spec().volume_attributes_class_name();
+  if (is_same || !before.status().has_current_volume_attributes_class_name()) return;
+  constexpr const char* kWhen = " is forbidden when status.currentVolumeAttributesClassName is not nil";
+  if (!is_named) out.forbidden(kField, std::string("update to nil") + kWhen);
+  else if (now.volume_attributes_class_name().empty()) out.forbidden(kField, std::string("update to empty string") + kWhen);
 }
 
 // Labels of nodes that had other names once.
@@ -276,7 +272,8 @@ void check_volume_update(const json::value& now, const json::value& before, std:
     out.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation" + changed);
   check_immutable(out, "volumeMode", spec.volume_mode(), old_spec.volume_mode());
   check_place_stays(spec, old_spec, out);
-  check_attributes_class_update(attributes_class_of(spec), attributes_class_of(old_spec), false, out);
+  if (old_spec.has_volume_attributes_class_name() && !spec.has_volume_attributes_class_name())
+    out.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");
 }
 
 void check_claim_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
@@ -292,7 +289,7 @@ void check_claim_update(const json::value& now, const json::value& before, std::
   if (spec != old_spec) {
     std::string changed;
     for (std::string_view field : {"accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
-                                   "dataSource", "dataSourceRef"}) {
+                                   "dataSource", "dataSourceRef", "volumeAttributesClassName"}) {
       const json::value *left = find(spec, field), *right = find(old_spec, field);
       if ((left && right) ? *left != *right : left != right) changed += "\nchanged: spec." + std::string(field);
     }
@@ -305,7 +302,7 @@ void check_claim_update(const json::value& now, const json::value& before, std::
     out.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity");
   }
   check_immutable(out, "volumeMode", claim.spec().volume_mode(), old_claim.spec().volume_mode());
-  check_attributes_class_update(attributes_class_of(claim.spec()), attributes_class_of(old_claim.spec()), true, out);
+  check_attributes_stay(claim.spec(), old_claim, out);
 }
 
 }  // namespace coracle::schema

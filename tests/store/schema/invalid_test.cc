@@ -1304,6 +1304,22 @@ const Change kChanges[] = {
      "claims\n"
      "changed: spec.storageClassName"},
     {"persistentvolumeclaims", "{}", R"({"spec":{"storageClassName":"b"}})", "", ""},
+    {"persistentvolumeclaims", R"({"spec":{"volumeAttributesClassName":"a"}})", R"({"spec":{"volumeAttributesClassName":"b"}})", "",
+     "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+     "claims\n"
+     "changed: spec.volumeAttributesClassName"},
+    {"persistentvolumeclaims", R"({"spec":{"volumeAttributesClassName":"a"},"status":{"phase":"Bound"}})",
+     R"({"spec":{"volumeAttributesClassName":null},"status":{"phase":"Bound"}})", "", ""},
+    {"persistentvolumeclaims",
+     R"({"spec":{"volumeAttributesClassName":"a"},"status":{"phase":"Bound","currentVolumeAttributesClassName":"a"}})",
+     R"({"spec":{"volumeAttributesClassName":null},"status":{"phase":"Bound","currentVolumeAttributesClassName":"a"}})", "",
+     "spec.volumeAttributesClassName: Forbidden: update to nil is forbidden when status.currentVolumeAttributesClassName is not "
+     "nil"},
+    {"persistentvolumeclaims",
+     R"({"spec":{"volumeAttributesClassName":"a"},"status":{"phase":"Bound","currentVolumeAttributesClassName":"a"}})",
+     R"({"spec":{"volumeAttributesClassName":""},"status":{"phase":"Bound","currentVolumeAttributesClassName":"a"}})", "",
+     "spec.volumeAttributesClassName: Forbidden: update to empty string is forbidden when "
+     "status.currentVolumeAttributesClassName is not nil"},
     {"resourcequotas", R"({"spec":{"scopes":["BestEffort"]}})", R"({"spec":{"scopes":["Terminating"]}})", "",
      "spec.scopes: Invalid value: [\"Terminating\"]: field is immutable"},
     {"resourcequotas", "{}", R"({"status":{"used":{"pods":"-1"}}})", "status",
