@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "daemon/volume/match.h"
 #include "runtime/base/log.h"
@@ -26,16 +27,19 @@ constexpr std::chrono::minutes kSharedAgain{1};
 constexpr std::chrono::minutes kClearAgain{1};
 constexpr std::chrono::seconds kDiskAgain{10};      // a disk that is not mounted tells nobody when it is
 constexpr std::chrono::seconds kCopyToldAgain{30};  // interval of progress events of a copy
+constexpr std::chrono::minutes kAttributesAgain{1};
 
 constexpr std::string_view kResizing = "ControllerResizeInProgress";
 constexpr std::string_view kResizeConditions[] = {"Resizing", "FileSystemResizePending", "ControllerResizeError",
                                                   "NodeResizeError"};
+constexpr std::string_view kModifying = "ModifyingVolume", kModifyError = "ModifyVolumeError";
+constexpr std::string_view kModifyConditions[] = {kModifying, kModifyError};
 
-// The conditions that say nothing of the size.
-json::array other_conditions(const Object& claim) {
+// The conditions of other types.
+json::array conditions_without(const Object& claim, std::span<const std::string_view> types) {
   json::array kept;
   for (const json::value& each : view::PersistentVolumeClaim(claim).status().conditions().raw())
-    if (std::ranges::find(kResizeConditions, view::Condition(each).type()) == std::end(kResizeConditions)) kept.push_back(each);
+    if (std::ranges::find(types, view::Condition(each).type()) == types.end()) kept.push_back(each);
   return kept;
 }
 
@@ -45,7 +49,7 @@ void set_conditions(json::value& claim, json::array conditions) {
   else make(claim, "status.conditions") = std::move(conditions);
 }
 
-json::value resize_condition(std::string_view type, const std::string& message, WallTime now) {
+json::value condition_of(std::string_view type, const std::string& message, WallTime now) {
   json::object condition{{"type", type}, {"status", "True"}, {"lastTransitionTime", format_time(now)}};
   if (!message.empty()) condition["message"] = message;
   return condition;
@@ -247,9 +251,11 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   std::string named(view::PersistentVolumeClaim(*claim).spec().volume_name());
   if (is_bound(*claim)) {
     ObjectPtr volume = seams_.volumes.get({"", named});
-    if (volume && is_served(*volume)) tell_attributes(*claim, *volume);
-    if (volume && is_served(*volume)) TRY(expand(*claim, *volume));
-    return Outcome{};
+    if (!volume || !is_served(*volume)) return Outcome{};
+    auto expanded = expand(*claim, *volume);
+    auto refused = refuse_attributes(expanded ? **expanded : *claim, *volume);
+    if (!expanded) return expanded.take_error();
+    return refused;
   }
   if (claim->annotation(kSelectedNode) != node_name_) return Outcome{};
   if (!may_provision(*claim)) return Outcome{};
@@ -394,22 +400,58 @@ void Provisioner::copy(const Object& claim, const Object& source, std::shared_pt
 
 Result<void> Provisioner::publish(const Object& volume) { return seams_.directories.publish(place_of(volume)); }
 
-// A bound claim may name a VolumeAttributesClass later. Source: kubernetes-csi/external-resizer (reason).
-void Provisioner::tell_attributes(const Object& claim, const Object& volume) const {
+// A bound claim may name a VolumeAttributesClass later, and take the name back. Source: kubernetes-csi/external-resizer,
+// pkg/modifycontroller, whose driver answers InvalidArgument.
+Result<Outcome> Provisioner::refuse_attributes(const Object& claim, const Object& volume) {
   view::PersistentVolumeClaim view(claim);
-  std::string_view wanted = view.spec().volume_attributes_class_name();
-  if (!wanted.empty() && wanted != view.status().current_volume_attributes_class_name())
-    seams_.events.warning(claim, "VolumeModifyFailed",
-                          "failed to modify volume " + quoted(volume.name()) + ": " + without_attributes(wanted));
+  const std::string wanted(view.spec().volume_attributes_class_name());
+  if (wanted.empty()) {
+    if (!find_condition(claim.json(), kModifying)) return Outcome{};
+    json::value body = claim.json();
+    set_conditions(body, conditions_without(claim, {&kModifying, 1}));
+    TRY(write_status(body));
+    seams_.events.normal(claim, "VolumeModifyCanceled", "Cancelled modify.");
+    return Outcome{};
+  }
+  view::ModifyVolumeStatus last = view.status().modify_volume_status();
+  const bool is_told = last.target_volume_attributes_class_name() == wanted;
+  if (wanted == view.status().current_volume_attributes_class_name() || (is_told && last.status() == "Infeasible"))
+    return Outcome{};
+  auto known = seams_.client.get(kVolumeAttributesClass, {"", wanted});
+  const bool is_missing = !known && known.error().code() == Code::not_found;
+  if (!is_missing) TRY(std::move(known).wrap("read the VolumeAttributesClass " + quoted(wanted)));
+  if (is_missing && is_told && last.status() == "Pending") return Outcome{kAttributesAgain};
+  json::value body = claim.json();
+  make(body, "status.modifyVolumeStatus") =
+      json::object{{"targetVolumeAttributesClassName", wanted}, {"status", is_missing ? "Pending" : "Infeasible"}};
+  if (is_missing) {
+    TRY(write_status(body));
+    seams_.events.warning(claim, "VolumeModifyFailed", "VAC " + quoted(wanted) + " does not exist.");
+    return Outcome{kAttributesAgain};
+  }
+  const WallTime now = seams_.clock.now();
+  const std::string why = without_attributes(wanted);
+  json::value modifying = condition_of(kModifying, "Modifying volume to " + quoted(wanted) + " failed. Waiting for retry.", now);
+  json::value error = condition_of(kModifyError, why, now);
+  error.get_object()["reason"] = "InvalidArgument";
+  json::array conditions = conditions_without(claim, kModifyConditions);
+  for (json::value* each : {&modifying, &error}) {
+    each->get_object()["lastProbeTime"] = format_time(now);
+    conditions.push_back(std::move(*each));
+  }
+  set_conditions(body, std::move(conditions));
+  TRY(write_status(body));
+  seams_.events.warning(claim, "VolumeModifyFailed", "failed to modify volume " + quoted(volume.name()) + ": " + why);
+  return Outcome{};
 }
 
-// Source: kubernetes-csi/external-resizer; pkg/volume/util/resize_util.go. The quota is the size of the file system, so nothing
-// is left for the node to do, and no FileSystemResizePending.
-Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
+// Returns the claim as it is then. Source: kubernetes-csi/external-resizer; pkg/volume/util/resize_util.go. The quota is the size
+// of the file system, so nothing is left for the node to do, and no FileSystemResizePending.
+Result<ObjectPtr> Provisioner::expand(const Object& claim, const Object& volume) {
   const Quantity wanted = request_of(claim);
   const json::value* shown = view::PersistentVolumeClaim(claim).status().capacity().if_contains("storage");
-  if (!shown) return {};  // the binder has not written it yet
   ObjectPtr now = claim.shared_from_this();
+  if (!shown) return now;  // the binder has not written it yet
   if (capacity_of(volume) < wanted) {
     now = TRY(begin_expansion(claim, volume, wanted));
     const std::string path = place_of(volume);
@@ -427,18 +469,18 @@ Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
   }
   auto present = Quantity::from_json(*shown);
   const bool has_begun = find(now->json(), "status.allocatedResourceStatuses.storage") != nullptr;
-  if (!present || (*present >= wanted && !has_begun)) return {};
+  if (!present || (*present >= wanted && !has_begun)) return now;
   json::value body = now->json();
   if (*present < wanted) make(body, "status.capacity.storage") = wanted.text();
-  set_conditions(body, other_conditions(*now));
+  set_conditions(body, conditions_without(*now, kResizeConditions));
   json::object& status = make(body, "status").as_object();
   if (json::value* states = status.if_contains("allocatedResourceStatuses"); states && states->is_object()) {
     states->get_object().erase("storage");
     if (states->get_object().empty()) status.erase("allocatedResourceStatuses");
   }
-  TRY(write_status(body));
+  now = TRY(write_status(body));
   seams_.events.normal(claim, "VolumeResizeSuccessful", "Resize volume succeeded");
-  return {};
+  return now;
 }
 
 // Returns the claim with a status that names the new size. It has one already if an earlier attempt was interrupted or failed.
@@ -450,8 +492,8 @@ Result<ObjectPtr> Provisioner::begin_expansion(const Object& claim, const Object
   json::value body = before;
   make(body, "status.allocatedResourceStatuses.storage") = kResizing;
   make(body, "status.allocatedResources.storage") = wanted.text();
-  json::array conditions = other_conditions(claim);
-  conditions.push_back(resize_condition("Resizing", "", seams_.clock.now()));
+  json::array conditions = conditions_without(claim, kResizeConditions);
+  conditions.push_back(condition_of("Resizing", "", seams_.clock.now()));
   set_conditions(body, std::move(conditions));
   ObjectPtr written = TRY(write_status(body));
   seams_.events.normal(claim, "Resizing", "External resizer is resizing volume " + volume.name());
@@ -462,7 +504,7 @@ Result<void> Provisioner::note_failed_expansion(const Object& claim, const Error
   constexpr std::string_view kFailed = "ControllerResizeError";
   json::array conditions = view::PersistentVolumeClaim(claim).status().conditions().raw();
   if (find_condition(conditions, kFailed)) return {};
-  conditions.push_back(resize_condition(kFailed, "failed to expand pvc with " + why.text(), seams_.clock.now()));
+  conditions.push_back(condition_of(kFailed, "failed to expand pvc with " + why.text(), seams_.clock.now()));
   json::value body = claim.json();
   set_conditions(body, std::move(conditions));
   TRY(write_status(body));

@@ -3,6 +3,7 @@
 //   claim whose selected node this is  ──▶ create directory ▸ create PersistentVolume with claimRef ▸ publish directory
 //   the same with a claim as dataSource──▶ copy into a staged directory ▸ that is the directory ▸ on as above
 //   claim with a larger request        ──▶ condition Resizing ▸ raise quota ▸ capacity of the volume ▸ capacity of the claim
+//   bound claim that wants attributes  ──▶ say in the status of the claim that a directory has none
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
 //   any of them while its disk is away ──▶ wait for the disk, and say so
@@ -12,9 +13,9 @@
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
 //   keys: {"claim/<namespace>", name} · {"volume", name} · {"volume", ""}: clearing, again
 // A class may name by its parameter nodePath the root for its volumes.
-// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer), KEP-1790 (the status of an expansion);
-// sig-storage-lib-external-provisioner and kubernetes-csi/external-resizer (semantics, texts); rancher/local-path-provisioner
-// (nodePath).
+// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer), KEP-1790 (the status of an expansion), KEP-3751 (that of
+// attributes); sig-storage-lib-external-provisioner and kubernetes-csi/external-resizer (semantics, texts);
+// rancher/local-path-provisioner (nodePath).
 #pragma once
 
 #include <functional>
@@ -92,8 +93,8 @@ class Provisioner {
   Result<ObjectPtr> source_of(const Object& claim) const;
   void copy(const Object& claim, const Object& source, std::shared_ptr<Directories::Staged> staged);
   Result<void> publish(const Object& volume);
-  void tell_attributes(const Object& claim, const Object& volume) const;
-  Result<void> expand(const Object& claim, const Object& volume);
+  Result<Outcome> refuse_attributes(const Object& claim, const Object& volume);
+  Result<ObjectPtr> expand(const Object& claim, const Object& volume);
   Result<ObjectPtr> begin_expansion(const Object& claim, const Object& volume, const Quantity& wanted);
   Result<void> note_failed_expansion(const Object& claim, const Error& why);
   Result<ObjectPtr> write_status(const json::value& claim);

@@ -675,17 +675,6 @@ TEST_F(ProvisionerTest, leaves_the_status_of_a_new_claim_to_the_binder) {
   EXPECT_FALSE(find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status.capacity"));
 }
 
-TEST_F(ProvisionerTest, attributes_that_a_bound_claim_asks_for_later_are_refused) {
-  put_source();
-  EXPECT_FALSE(said("VolumeModifyFailed"));
-  MUST(client.patch(kPersistentVolumeClaim, {"shop", "old"}, PatchType::merge,
-                    {{"spec", {{"volumeAttributesClassName", "gold"}}}}));
-  settle();
-  EXPECT_TRUE(
-      said("VolumeModifyFailed: failed to modify volume \"pvc-uid-old\": a directory has none of the attributes that the "
-           "VolumeAttributesClass \"gold\" could set"));
-}
-
 struct ExpansionTest : ProvisionerTest {
   // A bound claim that has 1Gi and asks for more.
   void ask_for(const std::string& size, const std::string& status = "", const std::string& has = "1Gi") {
@@ -697,6 +686,11 @@ struct ExpansionTest : ProvisionerTest {
   }
   json::value status() { return *find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status"); }
   std::string at(const char* path) { return std::string(get_string(status(), path)); }
+  void want_attributes(const json::value& class_name) {
+    MUST(client.patch(kPersistentVolumeClaim, {"shop", "data"}, PatchType::merge,
+                      {{"spec", {{"volumeAttributesClassName", class_name}}}}));
+    settle();
+  }
   std::string conditions() {  // "Resizing ControllerResizeError "
     std::string types;
     const json::value now = status();
@@ -768,6 +762,45 @@ TEST_F(ExpansionTest, goes_on_where_it_was_cut_off) {
     release();
     pass(10);
   }
+}
+
+TEST_F(ExpansionTest, attributes_that_a_bound_claim_asks_for_later_are_refused) {
+  put_claim();
+  ask_for("1Gi");
+  want_attributes("gold");
+  EXPECT_EQ(at("modifyVolumeStatus.status"), "Pending");
+  EXPECT_EQ(at("modifyVolumeStatus.targetVolumeAttributesClassName"), "gold");
+  EXPECT_EQ(conditions(), "");
+  pass(120);
+  EXPECT_EQ(count_told("VolumeModifyFailed: VAC \"gold\" does not exist."), 1);
+  client.put(kVolumeAttributesClass, R"({"metadata":{"name":"gold"},"driverName":"example.com"})");
+  pass(61);
+  EXPECT_EQ(at("modifyVolumeStatus.status"), "Infeasible");
+  EXPECT_EQ(conditions(), "ModifyingVolume ModifyVolumeError ");
+  EXPECT_EQ(count_told("VolumeModifyFailed: failed to modify volume \"pvc-uid-data\": a directory has none of the attributes "
+                       "that the VolumeAttributesClass \"gold\" could set"),
+            1);
+  EXPECT_FALSE(find(status(), "currentVolumeAttributesClassName"));
+
+  want_attributes("silver");
+  EXPECT_EQ(at("modifyVolumeStatus.status"), "Pending");
+  EXPECT_EQ(at("modifyVolumeStatus.targetVolumeAttributesClassName"), "silver");
+  EXPECT_EQ(conditions(), "ModifyingVolume ModifyVolumeError ");
+  want_attributes(nullptr);
+  EXPECT_EQ(conditions(), "ModifyVolumeError ") << "it is what came of the last one";
+  EXPECT_EQ(count_told("VolumeModifyCanceled: Cancelled modify."), 1);
+}
+
+TEST_F(ExpansionTest, may_be_asked_for_with_attributes_at_once) {
+  put_claim();
+  ask_for("1Gi");
+  client.put(kVolumeAttributesClass, R"({"metadata":{"name":"gold"},"driverName":"example.com"})");
+  MUST(client.patch(kPersistentVolumeClaim, {"shop", "data"}, PatchType::merge,
+                    {{"spec", {{"volumeAttributesClassName", "gold"}, {"resources", {{"requests", {{"storage", "2Gi"}}}}}}}}));
+  pass(10);
+  EXPECT_EQ(at("capacity.storage"), "2Gi");
+  EXPECT_EQ(at("modifyVolumeStatus.status"), "Infeasible");
+  EXPECT_EQ(conditions(), "ModifyingVolume ModifyVolumeError ");
 }
 
 }  // namespace
