@@ -118,7 +118,7 @@ Reconciliation reconcile_binding(const json::value& existing, const json::value&
   }
   plan.is_protected = is_protected(existing);
   json::value had = with_defaults(existing);
-  if (view::RoleBinding(had).role_ref().members() != view::RoleBinding(wanted).role_ref().members()) {
+  if (!same_json(view::RoleBinding(had).role_ref().members(), view::RoleBinding(wanted).role_ref().members())) {
     plan.operation = Operation::recreate, plan.object = expected;
     return plan;
   }

@@ -261,6 +261,12 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
        {"reinterpret_cast<"},
        std::regex(R"(reinterpret_cast<(u?int64_t|unsigned long long|long long)>)"),
        {}},
+      {"objects are compared by same_json(): Boost's == copies them",
+       {"raw()", "json()", "labels()", "annotations()", "members()", "get_object()", "get_array()"},
+       std::regex(
+           R"(\b(raw|json|labels|annotations|members|get_object|get_array)\(\) [!=]= |)"
+           R"([!=]= ([\w:]+(\([*\w]*\))?(\.|->))+(raw|json|labels|annotations|members|get_object|get_array)\(\)( |\)|;|$))"),
+       {"tests/"}},
       {"no TODO without an issue number",
        {"TODO", "FIXME", "XXX"},
        std::regex(R"(\b(TODO|FIXME|XXX)\b(?!.*#\d))"),

@@ -168,11 +168,11 @@ class Restriction {  // checks one request of one node
     if (node_of_pod() != node_)
       return refuse(request_, by_ + " can only update pod status for pods with spec.nodeName set to itself");
     view::Pod before(old()), now(object());
-    if (before.metadata().labels() != now.metadata().labels())
+    if (!same_json(before.metadata().labels(), now.metadata().labels()))
       return refuse(request_, by_ + " cannot update labels through pod status");
-    if (before.status().resource_claim_statuses().raw() != now.status().resource_claim_statuses().raw())
+    if (!same_json(before.status().resource_claim_statuses().raw(), now.status().resource_claim_statuses().raw()))
       return refuse(request_, by_ + " cannot update resource claim statues");
-    if (before.status().extended_resource_claim_status().raw() != now.status().extended_resource_claim_status().raw())
+    if (!same_json(before.status().extended_resource_claim_status().raw(), now.status().extended_resource_claim_status().raw()))
       return refuse(request_, by_ + " cannot update extended resource claim status");
     return {};
   }
@@ -198,15 +198,15 @@ class Restriction {  // checks one request of one node
       if (!now.metadata().owner_references().empty()) return refuse(request_, by_ + " is not allowed to set ownerReferences");
     }
     if (request_.operation != Operation::update) return {};
-    if (now.spec().has_config_source() && now.spec().config_source().raw() != before.spec().config_source().raw())
+    if (now.spec().has_config_source() && !same_json(now.spec().config_source().raw(), before.spec().config_source().raw()))
       return refuse(request_, by_ + " is not allowed to update configSource to a new non-nil configSource");
-    if (now.spec().taints().raw() != before.spec().taints().raw())
+    if (!same_json(now.spec().taints().raw(), before.spec().taints().raw()))
       return refuse(request_, by_ + " is not allowed to modify taints");
     std::string labels = forbidden_changes(now.metadata().labels(), before.metadata().labels());
     if (!labels.empty()) return refuse(request_, "is not allowed to modify labels: " + labels);
     // Owner references are rejected: with a missing owner the garbage collector would delete the Node, which could then register
     // again without its taints.
-    if (now.metadata().owner_references().raw() != before.metadata().owner_references().raw())
+    if (!same_json(now.metadata().owner_references().raw(), before.metadata().owner_references().raw()))
       return refuse(request_, by_ + " is not allowed to modify ownerReferences");
     return {};
   }
@@ -223,7 +223,7 @@ class Restriction {  // checks one request of one node
       }
       return claim;
     };
-    if (rest(old()) != rest(object()))
+    if (!same_json(rest(old()), rest(object())))
       return refuse(request_, by_ + " is not allowed to update fields other than status.capacity and status.conditions");
     return {};
   }

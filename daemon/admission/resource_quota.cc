@@ -120,8 +120,8 @@ class Demand {
  private:
   bool counts_the_same(const Object& quota) const {
     view::ResourceQuotaSpec now = view::ResourceQuota(quota).spec(), then = view::ResourceQuota(*quota_).spec();
-    return quota.uid() == quota_->uid() && now.scopes().raw() == then.scopes().raw() &&
-           now.scope_selector().raw() == then.scope_selector().raw();
+    return quota.uid() == quota_->uid() && same_json(now.scopes().raw(), then.scopes().raw()) &&
+           same_json(now.scope_selector().raw(), then.scope_selector().raw());
   }
   std::string missing_of(const std::vector<std::string>& tracked) const {
     std::vector<std::string> parts;

@@ -15,7 +15,7 @@ namespace {
 
 // Whether `wide` tolerates everything that `narrow` does.
 bool covers(view::Toleration wide, view::Toleration narrow) {
-  if (wide.raw() == narrow.raw()) return true;
+  if (same_json(wide.raw(), narrow.raw())) return true;
   std::string_view op = wide.operator_(), key = wide.key(), effect = wide.effect();
   if (key != narrow.key() && (!key.empty() || op != "Exists")) return false;
   if (!effect.empty() && effect != narrow.effect()) return false;
@@ -45,7 +45,7 @@ json::array merged(const json::array& first, const json::array& second) {
     view::Toleration one(all[i]);
     bool needless =
         std::any_of(out.begin(), out.end(), [&](const json::value& other) { return covers(view::Toleration(other), one); });
-    for (size_t j = i + 1; j < all.size(); j++) needless |= all[j] != all[i] && covers(view::Toleration(all[j]), one);
+    for (size_t j = i + 1; j < all.size(); j++) needless |= !same_json(all[j], all[i]) && covers(view::Toleration(all[j]), one);
     if (!needless) out.push_back(all[i]);
   }
   return out;

@@ -379,7 +379,7 @@ class Warnings : public Plugin {
       check_name(request, std::string(metadata_of(object).name()), out);
     if (view::PodTemplateSpec pod = pod_of(request.info, object)) {
       auto before = request.old ? pod_of(request.info, request.old->json()) : view::PodTemplateSpec();
-      if (before.raw() != pod.raw())
+      if (!same_json(before.raw(), pod.raw()))
         check_pod(pod, request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template), out);
     }
     if (request.kind == kService) check_service(view::Service(object), out);

@@ -27,7 +27,7 @@ bool only_life_changed(const registry::GuardedWrite& write) {
       for (std::string_view field : {"finalizers", "ownerReferences", "managedFields", "resourceVersion"})
         metadata->get_object().erase(field);
   }
-  return before == now;
+  return same_json(before, now);
 }
 
 // The node name of the requester's certificate; "" if it is not a node.
@@ -77,7 +77,8 @@ Result<void> WriteGuard::check_role(const registry::GuardedWrite& write) const {
   std::string ns(metadata_of(write.object).namespace_());
   Attributes escalate{"escalate", std::string(kRbac), std::string(write.kind.resource), "", ns, name_of(write), "", true, ""};
   view::ClusterRole old(write.old), now(write.object);  // a Role has no aggregationRule
-  bool unchanged = old && old.rules().raw() == now.rules().raw() && old.aggregation_rule().raw() == now.aggregation_rule().raw();
+  bool unchanged = old && same_json(old.rules().raw(), now.rules().raw()) &&
+                   same_json(old.aggregation_rule().raw(), now.aggregation_rule().raw());
   if (unchanged || authorizer_.authorize(write.user, escalate).allowed) return {};
   TRY(holds(write, read_rules(write.object), ns));
   if (!now.has_aggregation_rule() && !old.has_aggregation_rule()) return {};

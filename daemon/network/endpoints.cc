@@ -30,11 +30,11 @@ void add_served(const Object& slice, std::set<Ipv4>& to) {
 
 bool have_same_rules(const Object& before, const Object& after) {
   const json::object &was = before.json().get_object(), &is = after.json().get_object();
-  return was.size() == is.size() && before.labels() == after.labels() &&
+  return was.size() == is.size() && same_json(before.labels(), after.labels()) &&
          before.annotation(kSourceRangesAnnotation) == after.annotation(kSourceRangesAnnotation) &&
          std::ranges::all_of(was, [&](const auto& member) {
            const json::value* now = is.if_contains(member.key());
-           return now && (member.key() == "metadata" || *now == member.value());
+           return now && (member.key() == "metadata" || same_json(*now, member.value()));
          });
 }
 

@@ -355,7 +355,7 @@ void Agent::on_pod(const Informer::Change& change) {
       if (pod.object) {
         ObjectPtr known = pod.object->awake();
         view::ObjectMeta before = view::Pod(*known).metadata(), after = view::Pod(*change.after).metadata();
-        pod.stale_volumes |= before.labels() != after.labels() || before.annotations() != after.annotations();
+        pod.stale_volumes |= !same_json(before.labels(), after.labels()) || !same_json(before.annotations(), after.annotations());
       }
       pod.object = change.after->at_rest();
     });

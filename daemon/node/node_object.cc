@@ -108,14 +108,16 @@ json::array images_shown(const std::vector<runtime::Image>& images) {
 
 // Whether the conditions differ in their heartbeat times only; heartbeats have their own interval.
 bool same_but_for_heartbeats(const json::value& before, const json::value& after) {
-  if (!before.is_array() || !after.is_array() || before.get_array().size() != after.get_array().size()) return before == after;
+  if (!before.is_array() || !after.is_array() || before.get_array().size() != after.get_array().size())
+    return same_json(before, after);
   auto without = [](const json::value& condition) {
     json::value rest = condition;
     if (auto* object = rest.if_object()) object->erase("lastHeartbeatTime");
     return rest;
   };
   const auto &old = before.get_array(), &now = after.get_array();
-  return std::equal(old.begin(), old.end(), now.begin(), [&](const auto& a, const auto& b) { return without(a) == without(b); });
+  return std::equal(old.begin(), old.end(), now.begin(),
+                    [&](const auto& a, const auto& b) { return same_json(without(a), without(b)); });
 }
 
 // A merge patch that replaces `there` by `wanted`, with null for the members that must be removed.
@@ -303,7 +305,7 @@ Result<void> NodeObject::refresh() {
   for (const auto& [name, value] : wanted) {
     const json::value* there = view::Node(*node).status().members().if_contains(name);
     bool both_empty = !there && value.is_array() && value.get_array().empty();
-    bool same = there && (name == "conditions" ? same_but_for_heartbeats(*there, value) : *there == value);
+    bool same = there && (name == "conditions" ? same_but_for_heartbeats(*there, value) : same_json(*there, value));
     if (!both_empty && !same) changed[name] = in_place_of(there, value);
   }
   SteadyTime now = clock_.steady();
@@ -387,7 +389,7 @@ void NodeObject::run(std::stop_token stop, const std::function<void()>& beside) 
 
 void NodeObject::node_changed(const json::value& node) {
   const json::object extended = extended_resources(node);
-  if (extended_.with([&](const json::object& known) { return known != extended; })) touch();
+  if (extended_.with([&](const json::object& known) { return !same_json(known, extended); })) touch();
 }
 
 void NodeObject::touch() {

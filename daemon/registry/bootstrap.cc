@@ -110,7 +110,7 @@ Result<void> ensure_flow_control(Registry& registry) {
       bool ours =
           schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
       bool exempt = key.name == "exempt" && kind == kPriorityLevelConfiguration;  // its shares may be changed by administrators
-      if (!ours || exempt || spec == wanted_spec) continue;
+      if (!ours || exempt || same_json(spec, wanted_spec)) continue;
       json::value replaced = (*found)->json();
       replaced.get_object()["spec"] = wanted_spec;
       TRY(registry.update(kind, key, {}, std::move(replaced), internal_writer()));

@@ -108,7 +108,7 @@ Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& op
   TRY(apply_propagation(body, options.propagation, traits));
   if (object.deleting()) {
     if (!held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
-    if (body == object.json()) return DeletionPlan{DeletionPlan::Do::nothing, {}};
+    if (same_json(body, object.json())) return DeletionPlan{DeletionPlan::Do::nothing, {}};
     return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};  // the propagation policy has changed
   }
   int64_t grace = traits.graceful ? grace_of(object, options) : 0;

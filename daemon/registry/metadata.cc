@@ -90,7 +90,7 @@ Result<void> continue_life(const Kind& kind, json::value& object, const Object& 
   for (std::string_view own : {"name", "namespace", "uid", "creationTimestamp", "generation", "selfLink"}) {
     const json::value *kept = before.if_contains(own), *sent = metadata.if_contains(own);
     if (!kept) metadata.erase(own);
-    else if (!sent || *sent != *kept) metadata[own] = *kept;
+    else if (!sent || !same_json(*sent, *kept)) metadata[own] = *kept;
   }
   // Another time or grace than the server's is refused by the validation. Source: apiserver, BeforeUpdate.
   if (const json::value* kept = before.if_contains("deletionTimestamp")) metadata["deletionTimestamp"] = *kept;

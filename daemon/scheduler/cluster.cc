@@ -24,7 +24,7 @@ void forget_old(Map& map, Used used) {
   std::erase_if(map, [&](const auto& entry) { return used(*entry.second) < middle; });
 }
 
-bool same_labels(const json::object& a, const json::object& b) { return a == b; }
+bool same_labels(const json::object& a, const json::object& b) { return same_json(a, b); }
 
 std::vector<std::pair<std::string, int64_t>> images_of(const view::NodeStatus& status) {
   std::vector<std::pair<std::string, int64_t>> images;
@@ -128,7 +128,7 @@ uint32_t Cluster::taint_set(const json::array& taints) {
   if (taints.empty()) return 0;
   uint32_t unused = 0;
   for (uint32_t i = 1; i < taint_sets_.size(); i++) {
-    if (taint_sets_[i].nodes && taint_sets_[i].taints == taints) return ++taint_sets_[i].nodes, i;
+    if (taint_sets_[i].nodes && same_json(taint_sets_[i].taints, taints)) return ++taint_sets_[i].nodes, i;
     if (!taint_sets_[i].nodes) unused = i;
   }
   if (!unused) {

@@ -84,17 +84,17 @@ struct Board {
 
 // Whether the fields that a decision depends on are equal; a status update alone does not require a new decision.
 bool asks_the_same(const Object& a, const Object& b) {
-  return view::Pod(a).spec().raw() == view::Pod(b).spec().raw() && a.labels() == b.labels();
+  return same_json(view::Pod(a).spec().raw(), view::Pod(b).spec().raw()) && same_json(a.labels(), b.labels());
 }
 
 uint32_t what_changed(const ObjectPtr& before, const Object& after) {
   if (!before) return ClusterEvent::node_added;
   view::Node a(*before), b(after);
   uint32_t what = 0;
-  if (a.status().allocatable() != b.status().allocatable() || a.status().capacity() != b.status().capacity())
+  if (!same_json(a.status().allocatable(), b.status().allocatable()) || !same_json(a.status().capacity(), b.status().capacity()))
     what |= ClusterEvent::node_allocatable;
-  if (before->labels() != after.labels()) what |= ClusterEvent::node_labels;
-  if (a.spec().raw() != b.spec().raw()) what |= ClusterEvent::node_taints;
+  if (!same_json(before->labels(), after.labels())) what |= ClusterEvent::node_labels;
+  if (!same_json(a.spec().raw(), b.spec().raw())) what |= ClusterEvent::node_taints;
   return what;
 }
 
@@ -111,7 +111,7 @@ bool may_be_done(Code error) {
 
 bool has_other_images(const Object& before, const Object& after) {
   auto was = view::Node(before).status().images(), is = view::Node(after).status().images();
-  auto same = [](view::ContainerImage one, view::ContainerImage other) { return one.raw() == other.raw(); };
+  auto same = [](view::ContainerImage one, view::ContainerImage other) { return same_json(one.raw(), other.raw()); };
   return !std::equal(was.begin(), was.end(), is.begin(), is.end(), same);
 }
 
@@ -247,7 +247,8 @@ struct Scheduler::State {
     change_board([&](Board& b) {
       if (!change.after) return b.cluster.remove_namespace(change.before->name());
       b.cluster.put_namespace(change.after->name(), change.after->labels());
-      if (!change.before || change.before->labels() != change.after->labels()) wake(b, {.what = ClusterEvent::namespaces});
+      if (!change.before || !same_json(change.before->labels(), change.after->labels()))
+        wake(b, {.what = ClusterEvent::namespaces});
     });
   }
 

@@ -168,6 +168,28 @@ bool deeper_than(const json::value& value, size_t levels, size_t* seen) {
   return std::any_of(items.begin(), items.end(), [&](auto& item) { return deeper_than(item, levels - 1, seen); });
 }
 
+bool same_json(const json::object& left, const json::object& right) {
+  if (left.size() != right.size()) return false;
+  auto beside = right.begin();  // two states of an object mostly have their members in the same order
+  for (const auto& member : left) {
+    const json::value* other = beside->key() == member.key() ? &beside->value() : right.if_contains(member.key());
+    if (!other || !same_json(member.value(), *other)) return false;
+    ++beside;
+  }
+  return true;
+}
+
+bool same_json(const json::array& left, const json::array& right) {
+  auto same = [](const json::value& one, const json::value& other) { return same_json(one, other); };
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(), same);
+}
+
+bool same_json(const json::value& left, const json::value& right) {
+  if (const json::object* object = left.if_object()) return right.is_object() && same_json(*object, right.get_object());
+  if (const json::array* array = left.if_array()) return right.is_array() && same_json(*array, right.get_array());
+  return left == right;
+}
+
 Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates, json::storage_ptr storage) {
   text = without_byte_order_mark(text);
   alignas(json::value) unsigned char stack[kJsonParserStack];

@@ -38,6 +38,13 @@ std::string to_pretty(const json::value& value, int indent = 4);  // as Go's Mar
 // of visited values to `seen`. Stops at that depth, so it is safe for any value.
 bool deeper_than(const json::value& value, size_t levels, size_t* seen = nullptr);
 
+// Equality as == of Boost.JSON defines it: the order of members does not matter, and 1 differs from 1.0. Code that compares
+// objects, or what may contain some, uses this: Boost's own (1.81, object::equal) copies each member before it compares it, at
+// each level again, in the memory of the left side.
+bool same_json(const json::value& left, const json::value& right);
+bool same_json(const json::object& left, const json::object& right);
+bool same_json(const json::array& left, const json::array& right);
+
 // `text` without a leading UTF-8 byte order mark, which some editors write.
 std::string_view without_byte_order_mark(std::string_view text);
 

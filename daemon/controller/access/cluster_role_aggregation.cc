@@ -37,7 +37,7 @@ class ClusterRoleAggregation : public Controller {
       for (const json::value& rule : view::ClusterRole(*other).rules().raw())
         if (known.insert(to_sorted_text(rule)).second) rules.push_back(rule);
     }
-    if (rules == view::ClusterRole(*role).rules().raw()) return Outcome{};
+    if (same_json(rules, view::ClusterRole(*role).rules().raw())) return Outcome{};
     json::value wanted = {{"apiVersion", kClusterRole.api_version()},
                           {"kind", kClusterRole.kind},
                           // The uid prevents that a deleted role is created.

@@ -358,7 +358,7 @@ bool near(view::MetricValueStatus before, view::MetricValueStatus now, view::Met
 }  // namespace
 
 bool same_measurement(const json::array& before, const json::array& now, const json::array& metrics) {
-  if (before.size() != now.size() || now.size() != metrics.size()) return before == now;
+  if (before.size() != now.size() || now.size() != metrics.size()) return same_json(before, now);
   for (size_t i = 0; i < now.size(); ++i) {
     view::MetricStatus earlier(before[i]), later(now[i]);
     SourceParts was = source_of(earlier), is = source_of(later), aim = source_of(view::MetricSpec(metrics[i]));
@@ -367,7 +367,7 @@ bool same_measurement(const json::array& before, const json::array& now, const j
     if (!was.current || !is.current || !aim.target) return false;
     json::value same_name = *was.source;
     same_name.get_object()["current"] = is.current.raw();
-    if (same_name != *is.source || !near(was.current, is.current, aim.target)) return false;
+    if (!same_json(same_name, *is.source) || !near(was.current, is.current, aim.target)) return false;
   }
   return true;
 }

@@ -36,7 +36,7 @@ class PerNamespace : public Controller {
     json::value wanted = this->wanted(key.name, present);
     Result<void> done;
     if (!present) done = ignore_race(client_.create(kind_, wanted));
-    else if (wanted != present->json()) done = ignore_race(client_.update(kind_, wanted));
+    else if (!same_json(wanted, present->json())) done = ignore_race(client_.update(kind_, wanted));
     if (!done) return done.take_error().wrap(object_ + " in " + key.name);
     return Outcome{};
   }

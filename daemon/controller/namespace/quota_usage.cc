@@ -72,8 +72,8 @@ class ResourceQuotaController : public Controller {
   static bool is_charge(const Object& before, const Object& after) {
     view::ResourceQuota was(before), is(after);
     quota::Amounts used_then = quota::amounts_of(was.status().used()), used_now = quota::amounts_of(is.status().used());
-    bool same_limits = before.uid() == after.uid() && was.spec().raw() == is.spec().raw() &&
-                       was.status().hard() == is.status().hard() && used_then.size() == used_now.size();
+    bool same_limits = before.uid() == after.uid() && same_json(was.spec().raw(), is.spec().raw()) &&
+                       same_json(was.status().hard(), is.status().hard()) && used_then.size() == used_now.size();
     return same_limits && std::ranges::all_of(used_then, [&](const auto& then) {
              auto now = used_now.find(then.first);
              return now != used_now.end() && now->second >= then.second;

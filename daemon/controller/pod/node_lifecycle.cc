@@ -173,7 +173,7 @@ class NodeLifecycle : public Controller {
     std::optional<std::chrono::nanoseconds> until_taint = until_taint_of(node);
     bool may_empty = until_taint && until_taint->count() <= 0;
     json::array taints = wanted_taints(node, may_empty, clock_.now());
-    if (taints != view::Node(node).spec().taints().raw()) {
+    if (!same_json(taints, view::Node(node).spec().taints().raw())) {
       bool empties = is_down(node) && may_empty && wanted_taints(node, false, clock_.now()) != taints;
       json::value patch = {{"metadata", precondition_metadata(node)}, {"spec", {{"taints", std::move(taints)}}}};
       auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);

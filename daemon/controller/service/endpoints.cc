@@ -52,7 +52,7 @@ class EndpointsController : public Controller {
     if (view.spec().selector().empty() || view.spec().type() == "ExternalName" || service->deleting()) return Outcome{};
     std::vector<Backend> behind = backends(*service, selected_pods(pods_, *service, selectors_), families(*service)[0], {});
     json::value wanted = endpoints_object(*service, behind, present);
-    if (present && wanted == present->json()) return Outcome{};
+    if (present && same_json(wanted, present->json())) return Outcome{};
     auto written = present ? client_.update(kEndpoints, wanted) : client_.create(kEndpoints, wanted);
     if (!written) return written.take_error().wrap(present ? "update endpoints" : "create endpoints");
     own_.wrote(key, (*written)->revision());

@@ -300,7 +300,7 @@ class Spreader {
     body.as_object()["endpoints"] = std::move(endpoints);
     body.as_object()["ports"] = ports;
     if (!present) plan_.create.push_back(std::move(body));
-    else if (body != present->json()) plan_.update.push_back(std::move(body));
+    else if (!same_json(body, present->json())) plan_.update.push_back(std::move(body));
   }
 
   const SliceOwner& owner_;
@@ -384,7 +384,7 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
 }
 
 void name_services(const SelectorIndex& services, const Informer::Change& pod, const std::function<void(Key)>& enqueue) {
-  bool has_new_labels = pod.before && pod.after && pod.before->labels() != pod.after->labels();
+  bool has_new_labels = pod.before && pod.after && !same_json(pod.before->labels(), pod.after->labels());
   std::vector<Key> concerned = services.matching(pod.any());
   if (has_new_labels)
     for (Key& before : services.matching(*pod.before))

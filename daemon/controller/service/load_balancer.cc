@@ -34,7 +34,7 @@ class LoadBalancerController : public Controller {
     if (!service || service->deleting() || is_foreign(*service)) return Outcome{};
     json::array ingress = wanted(*service);
     view::ServiceStatus before = view::Service(*service).status();
-    if (ingress == before.load_balancer().ingress().raw()) return Outcome{};
+    if (same_json(ingress, before.load_balancer().ingress().raw())) return Outcome{};
     json::object status = before.members();
     bool appeared = before.load_balancer().ingress().empty() && !ingress.empty();
     json::object load_balancer;

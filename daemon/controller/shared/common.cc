@@ -175,7 +175,7 @@ void set_count(json::object& status, std::string_view name, int64_t count) {
 Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status) {
   const json::object& whole = object.json().get_object();
   const json::value* present = whole.if_contains("status");
-  if (present ? *present == status : status.is_null()) return ObjectPtr();
+  if (present ? same_json(*present, status) : status.is_null()) return ObjectPtr();
   json::object body;  // without the spec, which a status update does not change and which may have megabytes
   for (std::string_view name : {"apiVersion", "kind", "metadata"})
     if (const json::value* value = whole.if_contains(name)) body[name] = *value;

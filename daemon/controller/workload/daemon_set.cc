@@ -20,8 +20,8 @@ namespace {
 constexpr std::chrono::seconds kDaemonSetBackOffMax{900};  // longest delay before a failed pod is replaced
 
 bool same_to_pods(const Object& before, const Object& after) {
-  return before.uid() == after.uid() && before.labels() == after.labels() &&
-         view::Node(before).spec().taints().raw() == view::Node(after).spec().taints().raw();
+  return before.uid() == after.uid() && same_json(before.labels(), after.labels()) &&
+         same_json(view::Node(before).spec().taints().raw(), view::Node(after).spec().taints().raw());
 }
 
 class DaemonSetController : public Controller {

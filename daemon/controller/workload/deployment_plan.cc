@@ -142,7 +142,7 @@ class DeploymentPlanner {
     const int64_t from = spec_replicas(*set);
     view::ReplicaSetSpec spec = view::ReplicaSet(*set).spec();
     const bool same = spec.has_replicas() && from == size && spec.min_ready_seconds() == min_ready &&
-                      view::ReplicaSet(*set).metadata().annotations() == annotations;
+                      same_json(view::ReplicaSet(*set).metadata().annotations(), annotations);
     if (same) return false;
     json::value body = set->json();
     make(body, "spec.replicas") = size;
@@ -459,13 +459,13 @@ using Compare = bool (*)(const json::value& a, const json::value& b);
 bool equal_but(const json::value& a, const json::value& b, std::string_view left_out, std::string_view other = {},
                Compare compare = nullptr) {
   const json::object *one = a.if_object(), *two = b.if_object();
-  if (!one || !two) return a == b;
+  if (!one || !two) return same_json(a, b);
   if (one->size() - one->contains(left_out) != two->size() - two->contains(left_out)) return false;
   return std::all_of(one->begin(), one->end(), [&](const auto& member) {
     if (member.key() == left_out) return true;
     const json::value* its = two->if_contains(member.key());
     if (!its) return false;
-    return compare && member.key() == other ? compare(member.value(), *its) : member.value() == *its;
+    return compare && member.key() == other ? compare(member.value(), *its) : same_json(member.value(), *its);
   });
 }
 

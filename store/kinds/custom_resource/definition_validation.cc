@@ -123,7 +123,7 @@ bool shared(const json::array& versions, std::string_view field) {
   if (!first || first->is_null()) return false;
   for (const json::value& version : versions) {
     const json::value* other = find(version, field);
-    if (!other || *other != *first) return false;
+    if (!other || !same_json(*other, *first)) return false;
   }
   return true;
 }

@@ -64,7 +64,7 @@ void check_newer_event(const json::value& value, Findings& out) {
 
 void check_newer_event_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   view::Event event(now), old(before);
-  if (event.series().raw() != old.series().raw()) check_series(event.series(), out);
+  if (!same_json(event.series().raw(), old.series().raw())) check_series(event.series(), out);
   for (std::string_view field : {"involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count",
                                  "type", "eventTime", "action", "related"}) {
     check_immutable(out, std::string(field), find(now, field), find(before, field));

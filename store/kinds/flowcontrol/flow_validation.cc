@@ -39,7 +39,7 @@ void check_flow_schema(const json::value& value, const std::string&, Findings& o
   if (level.empty()) out.required("spec.priorityLevelConfiguration.name", "must reference a priority level");
   else out.invalid_all("spec.priorityLevelConfiguration.name", level, dns_subdomain_problems(level));
   const json::value* fixed = mandatory_flow_spec(kFlowSchema, name);
-  if (fixed && spec && spec.raw() != *fixed)
+  if (fixed && spec && !same_json(spec.raw(), *fixed))
     out.invalid_json("spec", spec.raw(), "spec of '" + std::string(name) + "' must equal the fixed value");
 }
 
@@ -223,10 +223,10 @@ void check_level(const json::value& value, const std::string&, Findings& out) {
   const json::value* fixed = mandatory_flow_spec(kPriorityLevelConfiguration, name);
   if (!fixed || !spec) return;
   if (name == "exempt") {
-    if (without_exempt(spec.raw()) != without_exempt(*fixed)) {
+    if (!same_json(without_exempt(spec.raw()), without_exempt(*fixed))) {
       out.invalid_json("spec", spec.raw(), "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value");
     }
-  } else if (spec.raw() != *fixed) {
+  } else if (!same_json(spec.raw(), *fixed)) {
     out.invalid_json("spec", spec.raw(), "spec of '" + std::string(name) + "' must equal the fixed value");
   }
 }

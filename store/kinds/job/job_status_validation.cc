@@ -34,7 +34,7 @@ class Status {
 
 bool differs(const Status& now, const Status& before, std::string_view name) {
   const json::value *left = now.field(name), *right = before.field(name);
-  return left && right ? *left != *right : left != right;
+  return left && right ? !same_json(*left, *right) : left != right;
 }
 
 void check_job_counts(const Status& now, Findings& out) {

@@ -66,7 +66,7 @@ void check_node_status(const json::value& now, const json::value&, Findings& out
 
 void check_node_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   view::NodeSpec spec = view::Node(now).spec(), old = view::Node(before).spec();
-  if (!old.pod_cidrs().empty() && spec.pod_cidrs().raw() != old.pod_cidrs().raw()) {
+  if (!old.pod_cidrs().empty() && !same_json(spec.pod_cidrs().raw(), old.pod_cidrs().raw())) {
     out.forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
   }
   if (!old.provider_id().empty() && spec.provider_id() != old.provider_id()) {

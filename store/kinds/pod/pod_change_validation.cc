@@ -62,7 +62,7 @@ void check_debug_containers(view::Pod now, view::Pod before, Findings& out) {
     auto kept = news.find(name);
     if (kept == news.end()) {
       out.forbidden("spec.ephemeralContainers", "existing ephemeral containers " + quoted(name) + " may not be removed\n");
-    } else if (*kept->second != old.raw()) {
+    } else if (!same_json(*kept->second, old.raw())) {
       out.forbidden("spec.ephemeralContainers", "existing ephemeral containers " + quoted(name) + " may not be changed\n");
     }
   }
@@ -150,7 +150,7 @@ void check_pod_annotations_update(const json::value& now, const json::value& bef
     if (std::string_view(pair.key()).starts_with(kAppArmor)) out.forbidden(at, "may not add AppArmor annotations");
     if (pair.key() == kMirror) out.forbidden(at, "may not add mirror pod annotation");
   }
-  if (olds != news) check_pod_annotations(now, out);
+  if (!same_json(olds, news)) check_pod_annotations(now, out);
 }
 
 void check_pod_status(const json::value& now, const json::value& before, Findings& out) {

@@ -67,7 +67,7 @@ void check_pod_amounts(const json::value& now, const json::value& before, Findin
   json::value restored = now;
   restore_amounts(restored, before);
   const json::value *left = view::PodSpec(restored).resources().pointer(), *old = view::PodSpec(before).resources().pointer();
-  bool same = left && old ? *left == *old : left == old;
+  bool same = left && old ? same_json(*left, *old) : left == old;
   if (!same) out.forbidden("spec", "only cpu and memory resources are mutable at pod-level");
 }
 
@@ -98,11 +98,11 @@ void check_containers(const json::value& now, const json::value& before, std::st
     if (!restored.is_object()) continue;
     restore_amounts(restored, olds[i]);
     drop_added_default_policies(restored, olds[i]);
-    if (restored != olds[i] && init)
-      out.forbidden(item(path, i), "only cpu and memory resources for init or sidecar containers are mutable");
-    else if (restored != olds[i]) out.forbidden("spec", "only cpu and memory resources are mutable");
+    const bool same = same_json(restored, olds[i]);
+    if (!same && init) out.forbidden(item(path, i), "only cpu and memory resources for init or sidecar containers are mutable");
+    else if (!same) out.forbidden("spec", "only cpu and memory resources are mutable");
     view::Container old(olds[i]);
-    if (!init || old.restart_policy() == "Always" || news[i] == olds[i]) continue;
+    if (!init || old.restart_policy() == "Always" || same_json(news[i], olds[i])) continue;
     for (view::ContainerResizePolicy policy : old.resize_policy())
       if (policy.restart_policy() == "RestartContainer")
         out.forbidden(item(path, i), "non-sidecar init containers with a resize policy of RestartContainer cannot be resized");
@@ -138,7 +138,7 @@ void check_pod_resize(const json::value& now, const json::value& before, Finding
   bool same_containers = check_order(*spec, *old, "containers", out);
   if (!check_order(*spec, *old, "initContainers", out) || !same_containers) return;
   for (std::string_view list : {"initContainers", "containers"}) check_containers(*spec, *old, list, out);
-  if (rest_of(*spec) != rest_of(*old)) out.forbidden("spec", "only cpu and memory resources are mutable");
+  if (!same_json(rest_of(*spec), rest_of(*old))) out.forbidden("spec", "only cpu and memory resources are mutable");
 }
 
 }  // namespace coracle::schema

@@ -323,7 +323,7 @@ std::vector<std::string> differing_fields(const json::value& a, const json::valu
     for (const auto& pair : side->get_object()) {
       const json::value* left = find_keys(a, {pair.key()});
       const json::value* right = find_keys(b, {pair.key()});
-      if (!left || !right || *left != *right) names.insert("spec." + std::string(pair.key()));
+      if (!left || !right || !same_json(*left, *right)) names.insert("spec." + std::string(pair.key()));
     }
   }
   return {names.begin(), names.end()};
@@ -391,7 +391,7 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   check_images(now, out);
   if (subresource == "resize") return check_pod_resize(now, before, out);
   view::PodSpec spec = view::Pod(now).spec(), old = view::Pod(before).spec();
-  if (!spec || !old || spec.raw() == old.raw()) return;
+  if (!spec || !old || same_json(spec.raw(), old.raw())) return;
   for (std::string_view list : {"containers", "initContainers"}) {
     if (get_array(spec.raw(), list).size() != get_array(old.raw(), list).size()) {
       out.forbidden("spec." + std::string(list), "pod updates may not add or remove containers");

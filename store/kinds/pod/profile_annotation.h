@@ -32,7 +32,7 @@ inline std::optional<json::value> app_armor_by_annotation(view::Pod pod, view::C
   if (!counts) return std::nullopt;
   json::value field = app_armor_field_of(annotation->get_string());
   view::AppArmorProfile of_pod = pod.spec().security_context().app_armor_profile();
-  if (of_pod && of_pod.raw() == field) return std::nullopt;
+  if (of_pod && same_json(of_pod.raw(), field)) return std::nullopt;
   return field;
 }
 

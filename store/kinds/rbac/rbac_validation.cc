@@ -91,7 +91,7 @@ std::span<const NamedValidationRule> rbac_rules() { return kRbacChecks; }
 void check_binding_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   // A ClusterRoleBinding has its role at the same place.
   view::RoleRef ref = view::RoleBinding(now).role_ref(), old = view::RoleBinding(before).role_ref();
-  if (ref && old && ref.raw() != old.raw()) out.invalid_json("roleRef", ref.raw(), "cannot change roleRef");
+  if (ref && old && !same_json(ref.raw(), old.raw())) out.invalid_json("roleRef", ref.raw(), "cannot change roleRef");
 }
 
 }  // namespace coracle::schema

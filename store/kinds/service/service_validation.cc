@@ -179,7 +179,7 @@ void check_service_update(const json::value& now, const json::value& before, std
 void check_service_status(const json::value& now, const json::value& before, Findings& out) {
   view::Service service(now);
   view::Range<view::LoadBalancerIngress> points = service.status().load_balancer().ingress();
-  if (points.raw() == view::Service(before).status().load_balancer().ingress().raw()) return;
+  if (same_json(points.raw(), view::Service(before).status().load_balancer().ingress().raw())) return;
   if (!points.empty() && service.spec().type() != "LoadBalancer")
     return out.forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is LoadBalancer");
   // Without a class our own controller writes the status: the node's address may be link-local.

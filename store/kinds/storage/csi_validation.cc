@@ -166,7 +166,7 @@ void keep(Findings& out, const json::value& now, const json::value& before, std:
 void forbid_change(Findings& out, const json::value& now, const json::value& before, std::string_view field) {
   const json::value* left = find(now, field);
   const json::value* right = find(before, field);
-  bool same = left && right ? *left == *right : left == right;
+  bool same = left && right ? same_json(*left, *right) : left == right;
   if (!same) out.forbidden(std::string(field), "updates to " + std::string(field) + " are forbidden.");
 }
 

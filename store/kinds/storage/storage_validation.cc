@@ -246,10 +246,10 @@ void rename_labels(json::value& old, view::VolumeNodeAffinity now) {
 
 void check_place_stays(view::PersistentVolumeSpec now, view::PersistentVolumeSpec before, Findings& out) {
   view::VolumeNodeAffinity place = now.node_affinity(), old = before.node_affinity();
-  if (!old || place.raw() == old.raw()) return;
+  if (!old || same_json(place.raw(), old.raw())) return;
   json::value renamed = old.raw();
   if (place) rename_labels(renamed, place);
-  if (place.raw() != renamed)
+  if (!same_json(place.raw(), renamed))
     out.invalid_json("nodeAffinity", place.raw(), "field is immutable, except for updating from beta label to GA");
 }
 
@@ -266,7 +266,7 @@ void check_volume_update(const json::value& now, const json::value& before, std:
     if (source == "csi" && mine.is_object() && old.is_object() && !old.get_object().contains("controllerExpandSecretRef")) {
       mine.get_object().erase("controllerExpandSecretRef");
     }
-    if (mine != old) changed += "\nchanged: spec." + std::string(source);
+    if (!same_json(mine, old)) changed += "\nchanged: spec." + std::string(source);
   }
   if (!changed.empty())
     out.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation" + changed);
@@ -286,12 +286,12 @@ void check_claim_update(const json::value& now, const json::value& before, std::
     out.invalid(entry("metadata.annotations", kOldClass), old_class(claim), "field is immutable");
   }
   json::value spec = fixed_spec(claim, bound, named, !gets_class), old_spec = fixed_spec(old_claim, bound, named, !gets_class);
-  if (spec != old_spec) {
+  if (!same_json(spec, old_spec)) {
     std::string changed;
     for (std::string_view field : {"accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
                                    "dataSource", "dataSourceRef", "volumeAttributesClassName"}) {
       const json::value *left = find(spec, field), *right = find(old_spec, field);
-      if ((left && right) ? *left != *right : left != right) changed += "\nchanged: spec." + std::string(field);
+      if ((left && right) ? !same_json(*left, *right) : left != right) changed += "\nchanged: spec." + std::string(field);
     }
     out.forbidden(
         "spec",

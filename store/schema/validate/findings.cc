@@ -271,7 +271,7 @@ void check_immutable(Findings& out, std::string_view path, const json::value* no
   static const json::value absent;
   const json::value& left = now ? *now : absent;
   const json::value& right = before ? *before : absent;
-  if (left != right) out.invalid_json(std::string(path), left, "field is immutable");
+  if (!same_json(left, right)) out.invalid_json(std::string(path), left, "field is immutable");
 }
 
 void check_immutable(Findings& out, const std::string& path, std::string_view now, std::string_view before) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/counted_memory.h"
+
 namespace coracle {
 namespace {
 
@@ -71,6 +73,43 @@ TEST(Json, lies_where_it_is_told_to_with_its_copies) {
   EXPECT_EQ(copy.storage().get(), value.storage().get());
   value = nullptr;
   EXPECT_EQ(to_text(copy), text);
+}
+
+TEST(Json, is_compared_as_boost_does_but_takes_no_memory) {
+  struct Row {
+    const char *left, *right;
+    bool same;
+  };
+  CountedMemory memory;
+  for (const Row& row : {
+           Row{"null", "null", true},
+           {"null", "{}", false},
+           {"{}", "[]", false},
+           {"[]", "{}", false},
+           {"{}", "{}", true},
+           {"1", "1", true},
+           {"1", "1.0", false},
+           {"-1", "18446744073709551615", false},
+           {"18446744073709551615", "18446744073709551615", true},
+           {"true", "false", false},
+           {R"("a text of more than a few characters")", R"("a text of more than a few characters")", true},
+           {R"({"a":1,"b":{"c":[1,{"d":2}]}})", R"({"b":{"c":[1,{"d":2}]},"a":1})", true},  // in another order
+           {R"({"a":1,"b":{"c":[1,{"d":2}]}})", R"({"b":{"c":[1,{"d":3}]},"a":1})", false},
+           {R"({"a":1,"b":2})", R"({"a":1,"c":2})", false},
+           {R"({"a":1})", R"({"a":1,"b":2})", false},
+           {R"({"a":null})", R"({"b":null})", false},
+           {"[1,2]", "[2,1]", false},
+           {"[1,2]", "[1,2,3]", false},
+           {R"([{"a":{}},[]])", R"([{"a":{}},[]])", true},
+           {R"([{"a":{}},[]])", R"([{"a":[]},[]])", false},
+       }) {
+    json::value left = MUST(parse_json(row.left, nullptr, &memory)), right = MUST(parse_json(row.right, nullptr, &memory));
+    const size_t before = memory.taken();
+    EXPECT_EQ(same_json(left, right), row.same) << row.left << " " << row.right;
+    EXPECT_EQ(same_json(right, left), row.same) << row.left << " " << row.right;
+    EXPECT_EQ(memory.taken(), before) << row.left;
+    EXPECT_EQ(left == right, row.same) << "boost: " << row.left << " " << row.right;
+  }
 }
 
 TEST(Json, keeps_key_order_and_exact_integers) {

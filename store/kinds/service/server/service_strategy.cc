@@ -287,7 +287,7 @@ void drop_unchanged(json::value& service, const json::value& old, std::initializ
   for (std::string_view field : fields) {
     const json::object& now_all = view::Service(service).spec().members();  // changes with each field that is removed
     const json::value *now = now_all.if_contains(field), *before = before_all.if_contains(field);
-    if (now && before && *now == *before) drop(service, {field});
+    if (now && before && same_json(*now, *before)) drop(service, {field});
   }
 }
 

@@ -33,7 +33,7 @@ Result<void> begin_counting(json::value& set, const Allocation&) {
 Result<void> count_template(json::value& set, const Object& old, const Allocation&) {
   const json::value *now = view::DaemonSet(set).spec().template_().pointer(),
                     *before = view::DaemonSet(old).spec().template_().pointer();
-  bool changed = now && before && *now != *before;
+  bool changed = now && before && !same_json(*now, *before);
   write_generation(set, std::max<int64_t>(generation_of(old.json()), 1) + changed);
   return {};
 }
