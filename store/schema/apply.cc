@@ -5,8 +5,10 @@
 #include "store/schema/apply.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <set>
 #include <tuple>
 
@@ -20,6 +22,7 @@ namespace coracle::schema {
 namespace {
 
 constexpr size_t kUpdateEntriesMax = 10;
+constexpr size_t kEntryMembers = 7;  // of ManagedFieldsEntry
 constexpr size_t kConflictsNamedMax = 1000;
 constexpr size_t kAnnotationsBytesMax = 256 * 1024;  // Source: apimachinery validation, TotalAnnotationSizeLimitB
 constexpr std::string_view kAncient = "ancient-changes", kBeforeFirstApply = "before-first-apply";
@@ -50,16 +53,19 @@ bool tells_holders(const json::value& object) {
 // `storage`: the memory resource of the result. Of two entries with one holder, which a body may have, the later one counts.
 std::vector<Entry> entries_of(const json::value& object, json::storage_ptr storage) {
   std::vector<Entry> entries;
-  std::map<std::tuple<std::string, std::string, std::string, std::string>, size_t> known;
+  using Holder = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;  // in `object`
+  std::array<std::byte, 1024> block;
+  std::pmr::monotonic_buffer_resource notes(block.data(), block.size());
+  std::pmr::map<Holder, size_t> known(&notes);
   const json::array& list = get_array(object, "metadata.managedFields");
   entries.reserve(list.size() + 1);
   for (const json::value& value : list) {
     Entry entry{std::string(get_string(value, "manager")),     std::string(get_string(value, "operation")),
                 std::string(get_string(value, "apiVersion")),  std::string(get_string(value, "time")),
                 std::string(get_string(value, "subresource")), json::object(get_object(value, "fieldsV1"), storage)};
-    auto holder = std::make_tuple(entry.manager, entry.operation, entry.operation == "Apply" ? std::string() : entry.api_version,
-                                  entry.subresource);
-    auto [found, fresh] = known.try_emplace(std::move(holder), entries.size());
+    std::string_view version = entry.operation == "Apply" ? std::string_view() : get_string(value, "apiVersion");
+    Holder holder{get_string(value, "manager"), get_string(value, "operation"), version, get_string(value, "subresource")};
+    auto [found, fresh] = known.try_emplace(holder, entries.size());
     if (fresh) entries.push_back(std::move(entry));
     else entries[found->second] = std::move(entry);
   }
@@ -77,6 +83,7 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
   list.reserve(entries.size());
   for (Entry& entry : entries) {
     json::object value(object.storage());
+    value.reserve(kEntryMembers);
     if (!entry.manager.empty()) value["manager"] = entry.manager;
     value["operation"] = entry.operation;
     value["apiVersion"] = entry.api_version;
@@ -100,8 +107,9 @@ bool adds_nothing(IndexedValue& applied, IndexedValue* live) {
          applied.value().is_structured() && !applied.has_children();
 }
 
-// Fields that are applied with another value than the live one and are owned by `theirs`. `live`: nullptr if absent.
-void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue& applied, const std::string& path,
+// Fields that are applied with another value than the live one and are owned by `theirs`. `live`: nullptr if absent. `path`: of
+// the value; nullptr: the whole object.
+void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue& applied, const ElementPath* path,
                     std::vector<std::string>& conflicts, json::object& taken) {
   for (const auto& pair : theirs) {
     std::string_view element = pair.key();
@@ -109,13 +117,13 @@ void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue
     if (!child) continue;
     const json::object& held = pair.value().get_object();
     IndexedValue* current = live ? live->child(element) : nullptr;
-    std::string at = shortened_path(path + step_of(element));
+    const ElementPath at{path, {}, element};
     if (child->place().kind != Place::Kind::leaf && child->value().is_structured() && child->has_children()) {
-      json::object inner;
-      find_conflicts(held, current, *child, at, conflicts, inner);
+      json::object inner(taken.storage());
+      find_conflicts(held, current, *child, &at, conflicts, inner);
       if (!inner.empty()) taken[element] = std::move(inner);
     } else if (is_member(held) && !child->equals(current) && !adds_nothing(*child, current)) {
-      conflicts.push_back(std::move(at));
+      conflicts.push_back(at.text());
       taken[element].emplace_object();
     }
   }
@@ -148,14 +156,20 @@ Error conflict_error(std::vector<std::pair<const Entry*, std::vector<std::string
   return Error(Code::conflict, std::move(text)).with(std::move(details));
 }
 
+// Whether a part of the configuration is reset: without_reset() then differs from it.
+bool has_reset(const KindInfo& kind, const json::value& applied, const Manager& manager) {
+  if (!kind.subresource("status")) return false;
+  return manager.subresource == "status" || (manager.subresource.empty() && applied.get_object().contains("status"));
+}
+
 // The part of the configuration that an apply to this subresource may set: for status, the status and a few metadata fields.
 json::value without_reset(const KindInfo& kind, const json::value& applied, const Manager& manager) {
   json::value out = applied;
   if (!kind.subresource("status")) return out;
   if (manager.subresource.empty()) drop(out.get_object(), "status");
   if (manager.subresource != "status") return out;
-  json::object status;
-  json::object metadata;
+  json::object status(applied.storage());
+  json::object metadata(applied.storage());
   std::vector<std::string_view> names = manager.beside_status;
   names.insert(names.end(), {"uid", "resourceVersion"});  // these are preconditions
   for (std::string_view name : names) {
@@ -216,28 +230,30 @@ struct Version {
   json::value live, applied;  // in that version
   IndexedValue indexed_live, indexed_applied;
 
-  Version(const KindInfo& from, const KindInfo& to, const json::value& live_in, const json::value& applied_in)
+  Version(const KindInfo& from, const KindInfo& to, const json::value& live_in, const json::value& applied_in,
+          std::pmr::monotonic_buffer_resource& notes)
       : live(convert(from, to, live_in)),
         applied(convert(from, to, applied_in)),
-        indexed_live(Place::of(to.type()), live),
-        indexed_applied(Place::of(to.type()), applied) {}
+        indexed_live(Place::of(to.type()), live, notes),
+        indexed_applied(Place::of(to.type()), applied, notes) {}
   Version(const Version&) = delete;
 };
 
 // Objects are converted once per version, not once per entry.
 class Versions {
  public:
-  Versions(const KindInfo& kind, const json::value& live, const json::value& applied)
-      : kind_(kind), live_(live), applied_(applied) {}
+  Versions(const KindInfo& kind, const json::value& live, const json::value& applied, std::pmr::monotonic_buffer_resource& notes)
+      : kind_(kind), live_(live), applied_(applied), notes_(notes) {}
   Version& of(const KindInfo& kind) {
     std::unique_ptr<Version>& made = made_[&kind];
-    if (!made) made = std::make_unique<Version>(kind_, kind, live_, applied_);
+    if (!made) made = std::make_unique<Version>(kind_, kind, live_, applied_, notes_);
     return *made;
   }
 
  private:
   const KindInfo& kind_;
   const json::value &live_, &applied_;
+  std::pmr::monotonic_buffer_resource& notes_;
   std::map<const KindInfo*, std::unique_ptr<Version>> made_;
 };
 
@@ -264,22 +280,6 @@ json::object applied_by_client(const Place& root, const json::value& live, const
   if (!last || !last->is_object() || get_string(*last, "apiVersion") != version) return {};
   json::object unchanged = difference_of(fields_of(root, *last, Dots::no), changed_fields(root, *last, live));
   return difference_of(unchanged, removed_fields(root, *last, live));
-}
-
-// The path of a list in an applied configuration with two equal items, which is ambiguous; "" if there is none. Source:
-// structured-merge-diff, typed (error text).
-std::string find_duplicate(const Place& place, const json::value& applied, const std::string& path) {
-  if (place.kind == Place::Kind::leaf) return {};
-  bool list = place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set;
-  std::set<std::string> seen;
-  for (const Child& child : children_of(place, applied)) {
-    if (list && !seen.insert(child.element).second)
-      return shortened_path(path) + ": duplicate entries for key " + shortened_path(step_of(child.element));
-    if (child.place.kind == Place::Kind::leaf) continue;
-    std::string found = find_duplicate(child.place, *child.value, shortened_path(path + step_of(child.element)));
-    if (!found.empty()) return found;
-  }
-  return {};
 }
 
 // Updates the annotation for a later client-side apply, which deletes what the annotation has and the file lacks. Source:
@@ -319,10 +319,16 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
                                         ", expected: " + version);
   const json::value* entries_sent = find(configuration, "metadata.managedFields");
   if (entries_sent && !entries_sent->is_null()) return Error(Code::bad_request, "metadata.managedFields must be nil");
-  json::value applied = without_reset(kind, configuration, manager);
+  std::array<std::byte, 8 << 10> block;
+  std::pmr::monotonic_buffer_resource notes(block.data(), block.size());
+  unsigned char sets_block[4 << 10];
+  json::monotonic_resource sets(sets_block);  // of field sets that only this function needs
+  json::value reset(configuration.storage());
+  const bool resets = has_reset(kind, configuration, manager);
+  if (resets) reset = without_reset(kind, configuration, manager);
+  const json::value& applied = resets ? reset : configuration;
   Place root = Place::of(kind.type());
-  if (std::string duplicate = find_duplicate(root, applied, ""); !duplicate.empty())
-    return untyped_patch(kind, applied, duplicate);
+  if (std::string duplicate = find_duplicate(root, applied); !duplicate.empty()) return untyped_patch(kind, applied, duplicate);
   json::object mine = fields_of(root, applied, Dots::no);
   strip_unowned(mine);
   json::value merged = live.is_object() ? laid_over(root, json::value(live, memory), applied) : json::value(applied, memory);
@@ -332,9 +338,9 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   drop_unknown_versions(kind, entries);
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
-  json::object others, contested;                            // fields of other entries; those that this one takes over
+  json::object others(&sets), contested(&sets);              // fields of other entries; those that this one takes over
   std::map<const KindInfo*, json::object> others_elsewhere;  // of entries in other versions
-  IndexedValue live_here(root, live), applied_here(root, applied);
+  IndexedValue live_here(root, live, notes), applied_here(root, applied, notes);
   bool spans_versions =
       std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.api_version != version; });
   json::value canonical;  // conversions need canonical input
@@ -342,19 +348,19 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     Decoded decoded = TRY(decode(kind.type(), merged));
     canonical = std::move(decoded.value);
   }
-  Versions elsewhere(kind, live, canonical);
+  Versions elsewhere(kind, live, canonical, notes);
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (entry == own) continue;
     const KindInfo& theirs = *kind.version(entry->api_version);
     std::vector<std::string> paths;
-    json::object taken;
+    json::object taken(&sets);
     if (&theirs == &kind) {
-      find_conflicts(entry->fields, &live_here, applied_here, "", paths, taken);
+      find_conflicts(entry->fields, &live_here, applied_here, nullptr, paths, taken);
     } else {
       Version& there = elsewhere.of(theirs);
-      find_conflicts(entry->fields, &there.indexed_live, there.indexed_applied, "", paths, taken);
+      find_conflicts(entry->fields, &there.indexed_live, there.indexed_applied, nullptr, paths, taken);
     }
-    if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
+    if (manager.force) subtract(entry->fields, taken);
     contested = union_of(std::move(contested), taken);
     if (!paths.empty()) conflicts.emplace_back(&*entry, std::move(paths));
     json::object& held = &theirs == &kind ? others : others_elsewhere[&theirs];
@@ -371,7 +377,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
         if (entry->api_version != version) continue;
         json::object taken;
         paths.clear();
-        find_conflicts(difference_of(entry->fields, of_client), &live_here, applied_here, "", paths, taken);
+        find_conflicts(difference_of(entry->fields, of_client), &live_here, applied_here, nullptr, paths, taken);
       }
       std::erase_if(conflicts, [](const auto& found) { return found.second.empty(); });
       return conflict_error(std::move(conflicts));
@@ -393,7 +399,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     if (entry.time.empty() && entry.manager == kBeforeFirstApply) entry.time = format_time(now);
   if (own == entries.end()) {
     entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
-  } else if (merged != live || own->fields != mine || own->api_version != version) {
+  } else if (!same_json(merged, live) || !same_json(own->fields, mine) || own->api_version != version) {
     own->fields = std::move(mine);
     own->api_version = version;
     own->time = format_time(now);
@@ -419,7 +425,9 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
                   WallTime now) {
   if (!object.is_object()) return;
   const json::value* given = find(object, "metadata.managedFields");
-  bool reset = given && given->is_array() && (given->get_array().empty() || given->get_array()[0] == json::object());
+  const json::array* list = given ? given->if_array() : nullptr;
+  const json::object* first = list && !list->empty() ? list->front().if_object() : nullptr;
+  bool reset = list && (list->empty() || (first && first->empty()));
   if (reset && manager.subresource.empty()) {
     write_entries(object, {});
     return;
@@ -444,12 +452,11 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
         json::value was = convert(kind, theirs, old), is = convert(kind, theirs, object);
         there->second = union_of(removed_fields(place, was, is), changed_fields(place, was, is));
       }
-      entry->fields = difference_of(entry->fields, there->second);
+      subtract(entry->fields, there->second);
       continue;
     }
     if (is_own(*entry)) own = entry;
-    const json::object& gone = entry == own ? removed : lost;
-    if (!gone.empty()) entry->fields = difference_of(entry->fields, gone);
+    subtract(entry->fields, entry == own ? removed : lost);
   }
   if (!written.empty() && own != entries.end()) {
     own->fields = union_of(std::move(own->fields), written);
@@ -470,17 +477,17 @@ bool equal_but_for(std::initializer_list<std::string_view> left_out, const json:
   };
   return counted(a) == counted(b) && std::all_of(a.begin(), a.end(), [&](const auto& field) {
            const json::value* other = is_left_out(field.key()) ? &field.value() : b.if_contains(field.key());
-           return other && *other == field.value();
+           return other && same_json(*other, field.value());
          });
 }
 
 // Of entries of managedFields.
 bool equal_but_for_times(const json::value& a, const json::value& b) {
   const json::array *left = a.if_array(), *right = b.if_array();
-  if (!left || !right) return a == b;
+  if (!left || !right) return same_json(a, b);
   return std::ranges::equal(*left, *right, [](const json::value& one, const json::value& other) {
     bool objects = one.is_object() && other.is_object();
-    return objects ? equal_but_for({"time"}, one.get_object(), other.get_object()) : one == other;
+    return objects ? equal_but_for({"time"}, one.get_object(), other.get_object()) : same_json(one, other);
   });
 }
 
@@ -493,7 +500,7 @@ void keep_times_of_unchanged(const json::value& old, json::value& object) {
   if (!metadata || !metadata_before) return;
   const json::value* entries_before = metadata_before->if_contains("managedFields");
   json::value* entries = metadata->if_contains("managedFields");
-  if (!entries || !entries_before || *entries == *entries_before) return;
+  if (!entries || !entries_before || same_json(*entries, *entries_before)) return;
   if (equal_but_for_times(*entries, *entries_before) &&
       equal_but_for({"managedFields", "resourceVersion"}, *metadata, *metadata_before) &&
       equal_but_for({"metadata"}, object.get_object(), old.get_object()))

@@ -18,34 +18,67 @@ const json::object& subtree(const json::object& set, std::string_view element) {
   return found && found->is_object() ? found->get_object() : kNothing;
 }
 
-std::string key_of(const Field& field, const json::value& item) {
-  std::vector<std::string_view> names = field.list_keys();
-  std::sort(names.begin(), names.end());
-  std::string out = "k:{";
-  for (std::string_view name : names) {
-    const json::value* found = find_keys(item, {name});
-    const Field* key = field.form == Form::object ? field.type().field(name) : nullptr;
-    if (!found && (!key || key->default_json().empty())) continue;
-    if (out.back() != '{') out += ',';
-    out.append(1, '"').append(name).append("\":");
-    if (found) out += to_text(*found);
-    else out += key->default_json();
-  }
-  return out += '}';
-}
-
-std::string element_of(const Place& place, const json::value& item) {
-  return place.kind == Place::Kind::list_map ? key_of(*place.field, item) : "v:" + to_text(item);
-}
-
 bool is_list(const Place& place) { return place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set; }
+
+// Memory for notes, which are small and many: of the stack, as long as they fit.
+template <size_t kBytes>
+struct NoteMemory {
+  std::array<std::byte, kBytes> block;
+  std::pmr::monotonic_buffer_resource resource{block.data(), block.size()};
+};
+
+// As to_text(), without a string of its own: keys are mostly short.
+void append_json(std::string& out, const json::value& value) {
+  char piece[128];
+  json::serializer serializer;
+  serializer.reset(&value);
+  while (!serializer.done()) {
+    json::string_view text = serializer.read(piece);
+    out.append(text.data(), text.size());
+  }
+}
+
+// The elements of one list's items.
+class ItemElements {
+ public:
+  explicit ItemElements(const Place& place) : of_map_(place.kind == Place::Kind::list_map ? place.field : nullptr) {
+    if (!of_map_) return;
+    keys_ = of_map_->list_keys();
+    std::sort(keys_.begin(), keys_.end());
+  }
+  std::string_view of(const json::value& item) {  // valid until the next call
+    text_ = of_map_ ? "k:{" : "v:";
+    if (of_map_) append_keys(item);
+    else append_json(text_, item);
+    return text_;
+  }
+
+ private:
+  void append_keys(const json::value& item) {
+    for (std::string_view name : keys_) {
+      const json::value* found = find_keys(item, {name});
+      const Field* key = of_map_->form == Form::object ? of_map_->type().field(name) : nullptr;
+      if (!found && (!key || key->default_json().empty())) continue;
+      if (text_.back() != '{') text_ += ',';
+      text_.append(1, '"').append(name).append("\":");
+      if (found) append_json(text_, *found);
+      else text_ += key->default_json();
+    }
+    text_ += '}';
+  }
+
+  const Field* const of_map_;  // nullptr: of a set
+  std::vector<std::string_view> keys_;
+  std::string text_;
+};
 
 // Sorts in Kubernetes' order.
 void sort_by_element(auto& all) {
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.element < b.element; });
 }
 
-// Calls each(prefix, element without prefix, place, value) for the children that children_of() returns.
+// Calls each(prefix, element without prefix, place, value) for the children of a value; for none of a leaf, or of a value that
+// does not match the schema. The texts are valid during the call.
 template <typename F>
 void for_each_child(const Place& place, const json::value& value, F&& each, Nulls nulls = Nulls::no) {
   const json::object* object = value.if_object();
@@ -62,7 +95,8 @@ void for_each_child(const Place& place, const json::value& value, F&& each, Null
     for (const auto& pair : *object) each("f:", pair.key(), Place::of_item(*place.field), pair.value());
   } else if (is_list(place) && items) {
     Place inner = place.kind == Place::Kind::list_map ? Place::of_item(*place.field) : Place{};
-    for (const json::value& item : *items) each("", element_of(place, item), inner, item);
+    ItemElements elements(place);
+    for (const json::value& item : *items) each("", elements.of(item), inner, item);
   }
 }
 
@@ -82,27 +116,40 @@ bool is_implied(const Place& place, const json::value& value) {
 class Known {
  public:
   Known(const Place& place, const json::value& value) : value_(value) {
-    if (!is_list(place)) return;
-    items_ = children_of(place, value);
-    std::stable_sort(items_.begin(), items_.end(), [](const Child& a, const Child& b) { return a.element < b.element; });
+    const json::array* items = is_list(place) ? value.if_array() : nullptr;
+    if (!items) return;
+    items_.reserve(items->size());
+    ItemElements elements(place);
+    for (const json::value& item : *items) items_.push_back({std::pmr::string(elements.of(item), &memory_.resource), &item});
+    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+      return a.element != b.element ? a.element < b.element : a.value < b.value;  // both are in one list: in its order
+    });
   }
   const json::value* at(std::string_view name) const {
     if (const json::object* object = value_.if_object()) return object->if_contains(name);
     auto found = std::lower_bound(items_.begin(), items_.end(), name,
-                                  [](const Child& child, std::string_view wanted) { return child.element < wanted; });
+                                  [](const Item& item, std::string_view wanted) { return item.element < wanted; });
     return found == items_.end() || found->element != name ? nullptr : found->value;  // of duplicates the first
   }
 
  private:
+  struct Item {
+    std::pmr::string element;
+    const json::value* value;
+  };
   const json::value& value_;
-  std::vector<Child> items_;
+  NoteMemory<1024> memory_;
+  std::pmr::vector<Item> items_{&memory_.resource};
 };
 
 // A set that is made one element after the other, in any order. Only elements that are in it get a name.
 class GrowingSet {
  public:
   void add(std::string_view prefix, std::string_view name, json::object fields) {
-    parts_.push_back({std::string(prefix).append(name), std::move(fields)});
+    std::pmr::string element(&memory_.resource);
+    element.reserve(prefix.size() + name.size());
+    element.append(prefix).append(name);
+    parts_.push_back({std::move(element), std::move(fields)});
   }
   json::object take(json::storage_ptr storage) {
     sort_by_element(parts_);
@@ -114,10 +161,11 @@ class GrowingSet {
 
  private:
   struct Part {
-    std::string element;
+    std::pmr::string element;
     json::object fields;
   };
-  std::vector<Part> parts_;
+  NoteMemory<1024> memory_;
+  std::pmr::vector<Part> parts_{&memory_.resource};
 };
 
 // What has members and may be left out: that it is there says something, too.
@@ -126,18 +174,18 @@ bool may_be_absent(const Place& place) { return place.kind != Place::Kind::objec
 // All fields of a whole object, as every create records them. Temporary notes use one block, because there are hundreds.
 class Members {
  public:
-  explicit Members(Dots dots) : dots_(dots) {}
+  Members(Dots dots, json::storage_ptr storage) : dots_(dots), storage_(std::move(storage)) {}
 
   // `itself`: a node with members is a member too.
   json::object of(const Place& place, const json::value& value, bool itself) {
-    json::object set(value.storage());
+    json::object set(storage_);
     if (place.kind == Place::Kind::leaf) return set;
-    std::pmr::vector<Note> notes(&notes_);
+    std::pmr::vector<Note> notes(&memory_.resource);
     auto note = [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& at) {
       if (dots_ == Dots::yes && is_implied(child, at)) return;
       if (dots_ == Dots::no && is_list(child) && at.is_array() && at.get_array().empty()) return;
       if (notes.empty()) notes.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
-      std::pmr::string& element = notes.emplace_back(std::pmr::string(&notes_), child, &at).element;
+      std::pmr::string& element = notes.emplace_back(std::pmr::string(&memory_.resource), child, &at).element;
       element.reserve(prefix.size() + name.size());
       element.append(prefix).append(name);
     };
@@ -164,13 +212,9 @@ class Members {
     const json::value* value;
   };
   const Dots dots_;
-  std::array<std::byte, 16 << 10> block_;
-  std::pmr::monotonic_buffer_resource notes_{block_.data(), block_.size()};
+  const json::storage_ptr storage_;  // of the set
+  NoteMemory<16 << 10> memory_;
 };
-
-json::object members(const Place& place, const json::value& value, Dots dots, bool itself) {
-  return Members(dots).of(place, value, itself);
-}
 
 bool is_in_order(const json::object& set) {
   std::string_view last;
@@ -197,16 +241,6 @@ Place Place::of_item(const Field& container) {
   return container.form == Form::object && !container.type().atomic ? of(container.type()) : Place{};
 }
 
-std::vector<Child> children_of(const Place& place, const json::value& value, Nulls nulls) {
-  std::vector<Child> children;
-  auto note = [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
-    if (children.empty()) children.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
-    children.push_back({std::string(prefix).append(name), inner, &at});
-  };
-  for_each_child(place, value, note, nulls);
-  return children;
-}
-
 bool is_field_set(const json::object& fields) {
   return std::all_of(fields.begin(), fields.end(), [](const auto& pair) {
     std::string_view element = pair.key();
@@ -216,10 +250,19 @@ bool is_field_set(const json::object& fields) {
   });
 }
 
+void IndexedValue::Destroy::operator()(IndexedValue* value) const { std::destroy_at(value); }
+
+IndexedValue* IndexedValue::add(std::string_view element, const Place& place, const json::value& value) {
+  void* at = memory_.allocate(sizeof(IndexedValue), alignof(IndexedValue));
+  std::unique_ptr<IndexedValue, Destroy> child(new (at) IndexedValue(place, value, memory_));
+  return children_.try_emplace(std::pmr::string(element, &memory_), std::move(child)).first->second.get();
+}
+
 void IndexedValue::index_list() {
   if (std::exchange(listed_, true)) return;
-  for (Child& child : children_of(place_, value_))
-    children_.try_emplace(std::move(child.element), std::make_unique<IndexedValue>(child.place, *child.value));
+  for_each_child(place_, value_, [&](std::string_view, std::string_view element, const Place& inner, const json::value& item) {
+    add(element, inner, item);  // of duplicates the first stays
+  });
 }
 
 bool IndexedValue::has_children() {
@@ -243,25 +286,27 @@ IndexedValue* IndexedValue::child(std::string_view element) {
   if (!at || !field) return nullptr;
   Place inner = place_.kind == Place::Kind::map ? Place::of_item(*field) : Place::of_field(*field);
   if (at->is_null() && place_.kind == Place::Kind::object && inner.kind != Place::Kind::leaf) return nullptr;
-  return children_.emplace(element, std::make_unique<IndexedValue>(inner, *at)).first->second.get();
+  return add(element, inner, *at);
 }
 
 bool IndexedValue::equals(const IndexedValue* other) {
-  if (!equals_) equals_ = other && value_ == other->value_;
+  if (!equals_) equals_ = other && same_json(value_, other->value_);
   return *equals_;
 }
 
-json::object fields_of(const Place& place, const json::value& value, Dots dots) { return members(place, value, dots, false); }
+json::object fields_of(const Place& place, const json::value& value, Dots dots) {
+  return Members(dots, value.storage()).of(place, value, false);
+}
 
 json::object changed_fields(const Place& place, const json::value& before, const json::value& now) {
   GrowingSet set;
   Known known(place, before);
   for_each_child(place, now, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
     const json::value* old = known.at(name);
-    if (old ? *old == value : is_implied(child, value)) return;
+    if (old ? same_json(*old, value) : is_implied(child, value)) return;
     bool whole = !old || child.kind == Place::Kind::leaf;
-    json::object inner =
-        whole ? members(child, value, Dots::yes, place.kind != Place::Kind::object) : changed_fields(child, *old, value);
+    json::object inner = whole ? Members(Dots::yes, now.storage()).of(child, value, place.kind != Place::Kind::object)
+                               : changed_fields(child, *old, value);
     if (whole || !inner.empty()) set.add(prefix, name, std::move(inner));
   });
   return set.take(now.storage());
@@ -273,8 +318,8 @@ json::object removed_fields(const Place& place, const json::value& before, const
   for_each_child(place, before,
                  [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
                    const json::value* left = known.at(name);
-                   if (!left) return set.add(prefix, name, members(child, value, Dots::yes, true));
-                   if (child.kind == Place::Kind::leaf || *left == value) return;
+                   if (!left) return set.add(prefix, name, Members(Dots::yes, now.storage()).of(child, value, true));
+                   if (child.kind == Place::Kind::leaf || same_json(*left, value)) return;
                    json::object inner = removed_fields(child, value, *left);
                    if (!inner.empty()) set.add(prefix, name, std::move(inner));
                  });
@@ -297,23 +342,32 @@ json::object union_of(json::object left, const json::object& right) {
   return left;
 }
 
-json::object difference_of(const json::object& left, const json::object& right) {
-  json::object out(left.storage());
-  for (const auto& pair : left) {
-    const json::value* other = right.if_contains(pair.key());
-    if (!other) {
-      out[pair.key()] = pair.value();
-      continue;
+void subtract(json::object& from, const json::object& what) {
+  if (what.empty()) return;
+  bool any = false;
+  for (auto& pair : from) {
+    const json::value* other = what.if_contains(pair.key());
+    if (!other) continue;
+    bool is_gone = true;
+    if (pair.value().is_object() && other->is_object() && pair.key() != ".") {
+      json::object& inner = pair.value().get_object();
+      if (inner.empty()) {
+        is_gone = other->get_object().empty() || other->get_object().contains(".");
+      } else {
+        subtract(inner, other->get_object());
+        is_gone = inner.empty();
+      }
     }
-    if (!pair.value().is_object() || !other->is_object() || pair.key() == ".") continue;
-    const json::object& inner = pair.value().get_object();
-    if (inner.empty()) {
-      if (!other->get_object().empty() && !other->get_object().contains(".")) out[pair.key()] = pair.value();
-      continue;
-    }
-    json::object rest = difference_of(inner, other->get_object());
-    if (!rest.empty()) out[pair.key()] = std::move(rest);
+    if (!is_gone) continue;
+    pair.value() = nullptr;  // a mark: what is in both sets and is no set goes anyway
+    any = true;
   }
+  if (any) erase_members_if(from, [&](const auto& pair) { return pair.value().is_null() && what.contains(pair.key()); });
+}
+
+json::object difference_of(const json::object& left, const json::object& right) {
+  json::object out(left, left.storage());
+  subtract(out, right);
   return out;
 }
 
@@ -344,6 +398,27 @@ std::string step_of(std::string_view element) {
   return "[" + list + "]";
 }
 
+std::string ElementPath::text() const {
+  std::string before = parent ? parent->text() : std::string();
+  return shortened_path(before + step_of(std::string(prefix).append(name)));
+}
+
+std::string find_duplicate(const Place& place, const json::value& value, const ElementPath* path) {
+  if (place.kind == Place::Kind::leaf) return {};
+  NoteMemory<512> memory;
+  std::pmr::set<std::pmr::string> seen(&memory.resource);
+  std::string found;
+  for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
+    if (!found.empty()) return;
+    if (is_list(place) && !seen.emplace(name).second)
+      found = (path ? path->text() : "") + ": duplicate entries for key " + shortened_path(step_of(name));
+    if (!found.empty() || inner.kind == Place::Kind::leaf) return;
+    ElementPath here{path, prefix, name};
+    found = find_duplicate(inner, at, &here);
+  });
+  return found;
+}
+
 void strip_unowned(json::object& fields) {
   drop(fields, "f:apiVersion");
   drop(fields, "f:kind");
@@ -366,7 +441,8 @@ json::array laid_over_list(const Place& place, json::array live, const json::arr
   auto elements_of = [&](const json::array& list) {
     std::vector<std::string> elements;
     elements.reserve(list.size());
-    for (const json::value& item : list) elements.push_back(element_of(place, item));
+    ItemElements of_items(place);
+    for (const json::value& item : list) elements.emplace_back(of_items.of(item));
     return elements;
   };
   constexpr size_t kSeveral = size_t(-1);  // which of them is meant, nobody knows: they go
@@ -414,15 +490,15 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
   bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
   if (place.kind == Place::Kind::leaf || !fits) return json::value(applied, live.storage());
   if (live.is_array()) return laid_over_list(place, std::move(live.get_array()), applied.get_array());
-  for (const Child& child : children_of(place, applied, Nulls::yes)) {
-    std::string_view name = std::string_view(child.element).substr(2);
+  auto lay = [&](std::string_view, std::string_view name, const Place& inner, const json::value& value) {
     if (json::value* old = live.get_object().if_contains(name)) {
-      json::value merged = laid_over(child.place, std::move(*old), *child.value);
+      json::value merged = laid_over(inner, std::move(*old), value);
       *old = std::move(merged);
     } else {
-      live.get_object()[name] = *child.value;
+      live.get_object()[name] = value;
     }
-  }
+  };
+  for_each_child(place, applied, lay, Nulls::yes);
   return live;
 }
 
@@ -452,15 +528,14 @@ json::value only(IndexedValue& value, const json::object& fields) {
 void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
            const json::object& others) {
   std::set<const json::value*> gone;
-  for (const Child& child : children_of(place, value)) {
-    if (!before.contains(child.element)) continue;
-    if (!now.contains(child.element) && !others.contains(child.element)) {
-      gone.insert(child.value);
-      continue;
-    }
-    prune(child.place, const_cast<json::value&>(*child.value), subtree(before, child.element), subtree(now, child.element),
-          subtree(others, child.element));
-  }
+  std::string element;
+  for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
+    element.assign(prefix).append(name);
+    if (!before.contains(element)) return;
+    if (now.contains(element) || others.contains(element))
+      prune(inner, const_cast<json::value&>(at), subtree(before, element), subtree(now, element), subtree(others, element));
+    else gone.insert(&at);
+  });
   if (gone.empty()) return;
   if (json::object* object = value.if_object()) {
     erase_members_if(*object, [&](const auto& member) { return gone.contains(&member.value()); });

@@ -2,12 +2,13 @@
 // Field sets: the fields of an object that a manager owns, as the tree of path elements in metadata.managedFields (FieldsV1):
 // f:<field or map key>, k:<keys of a list item, as JSON>, v:<item of a set, as JSON>. A node is a member itself if it is empty or
 // contains ".". An atomic value is one leaf. Sets are created in the order in which Kubernetes writes them, and use the memory
-// resource of the value that they are created from. Pure.
+// resource of the value that they are created from; of two states, that of the present one. Pure.
 // Source: structured-merge-diff, fieldpath; Kubernetes "Server-Side Apply".
 #pragma once
 
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,22 +40,26 @@ struct Place {
   static Place of_item(const Field& container);
 };
 
-struct Child {
-  std::string element;  // "f:spec"
-  Place place;
-  const json::value* value;
-};
-
 enum class Nulls { no, yes };  // whether null fields of an object are included
 
-// The children of a value; none for a leaf, or for a value that does not match the schema.
-std::vector<Child> children_of(const Place& place, const json::value& value, Nulls nulls = Nulls::no);
+// A place in an object as the elements on the way to it, the innermost last. Borrows them and its parent; becomes text only for a
+// message.
+struct ElementPath {
+  const ElementPath* parent = nullptr;  // nullptr: the root
+  std::string_view prefix, name;        // together the element
+  std::string text() const;             // ".spec.containers[name=\"web\"]", shortened
+};
+
+// Says which list has two equal items, which is ambiguous in an applied configuration; "" if none has. `path`: of the value.
+// Source: structured-merge-diff, typed (error text).
+std::string find_duplicate(const Place& place, const json::value& value, const ElementPath* path = nullptr);
 
 // A value whose children are looked up by element, repeatedly: each list is indexed once. Borrows the value, which must not
-// change.
+// change, and `memory`, of which the children take theirs: it is freed with that.
 class IndexedValue {
  public:
-  IndexedValue(const Place& place, const json::value& value) : place_(place), value_(value) {}
+  IndexedValue(const Place& place, const json::value& value, std::pmr::monotonic_buffer_resource& memory)
+      : place_(place), value_(value), memory_(memory) {}
   const json::value& value() const { return value_; }
   const Place& place() const { return place_; }
   bool has_children();
@@ -63,11 +68,16 @@ class IndexedValue {
   bool equals(const IndexedValue* other);
 
  private:
+  struct Destroy {  // but leave the memory
+    void operator()(IndexedValue* value) const;
+  };
+  IndexedValue* add(std::string_view element, const Place& place, const json::value& value);
   void index_list();
 
   const Place place_;
   const json::value& value_;
-  std::map<std::string, std::unique_ptr<IndexedValue>, std::less<>> children_;
+  std::pmr::monotonic_buffer_resource& memory_;
+  std::pmr::map<std::pmr::string, std::unique_ptr<IndexedValue, Destroy>, std::less<>> children_{&memory_};
   bool listed_ = false;
   std::optional<bool> has_children_, equals_;
 };
@@ -83,6 +93,7 @@ json::object changed_fields(const Place& place, const json::value& before, const
 json::object removed_fields(const Place& place, const json::value& before, const json::value& now);
 
 json::object union_of(json::object left, const json::object& right);
+void subtract(json::object& from, const json::object& what);  // in place
 json::object difference_of(const json::object& left, const json::object& right);
 
 // Sorts a set in Kubernetes' order: "." first, then by element.

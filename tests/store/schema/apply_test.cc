@@ -9,6 +9,7 @@
 
 #include "store/schema/convert.h"
 #include "store/schema/field_set.h"
+#include "tests/counted_memory.h"
 #include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
@@ -43,6 +44,30 @@ TEST(Apply, creates_and_records_what_was_applied) {
   auto again = server_side_apply(info, *created, applied, {"me"}, kNow + std::chrono::hours(1));
   ASSERT_TRUE(again);
   EXPECT_EQ(to_text(*again), to_text(*created)) << "applying the same again changes nothing";
+}
+
+// The old object is only read, and of the new one's memory an update takes little more than the entries need. Boost's == would
+// copy both objects, once for each level of what it compares.
+TEST(Apply, an_update_is_recorded_without_copies_of_the_object) {
+  const KindInfo& info = catalog().of(kPod);
+  json::value made = parsed(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]},
+    "status":{"message":"a","conditions":[{"type":"Ready","status":"False"},{"type":"PodScheduled","status":"True"}]}})");
+  for (int i = 0; i < 100; i++) make(made, "metadata.labels.l" + std::to_string(i)) = "v";
+  track_update(info, kNone, made, {"maker"}, kNow);
+  CountedMemory of_old, of_new, of_entries;
+  const json::value old(made, &of_old), entries(*find(made, "metadata.managedFields"), &of_entries);
+  json::value object(made, &of_new);
+  make(object, "status.message") = "b";
+  make(object, "status.conditions").get_array()[0].get_object()["status"] = "True";
+  const size_t taken_of_old = of_old.taken(), taken_of_new = of_new.taken();
+  track_update(info, old, object, {"other", "status"}, kNow + std::chrono::hours(1));
+  EXPECT_EQ(fields_of_manager(object, "other"),
+            R"(Update{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}},"f:message":{}}})");
+  EXPECT_EQ(of_old.taken(), taken_of_old);
+  EXPECT_LT(of_new.taken() - taken_of_new, 2 * of_entries.taken());
+  keep_times_of_unchanged(old, object);
+  EXPECT_EQ(of_old.taken(), taken_of_old);
+  EXPECT_LT(of_new.taken() - taken_of_new, 2 * of_entries.taken());
 }
 
 TEST(Apply, merges_lists_by_their_keys_and_removes_what_is_left_out) {
