@@ -2,40 +2,49 @@
 // See heartbeat.h.
 #include "daemon/registry/heartbeat.h"
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 namespace coracle::registry {
 namespace {
 
-// `path` such as "status.conditions[].lastHeartbeatTime".
-void erase_everywhere(json::value& from, std::string_view path) {
-  const size_t dot = path.find('.');
-  std::string_view name = path.substr(0, dot);
-  const bool is_list = name.ends_with("[]");
-  if (is_list) name.remove_suffix(2);
-  json::object* object = from.if_object();
-  if (!object) return;
-  if (dot == path.npos) {
-    object->erase(name);
-    return;
-  }
-  json::value* next = object->if_contains(name);
-  if (!next) return;
-  if (!is_list) return erase_everywhere(*next, path.substr(dot + 1));
-  if (!next->is_array()) return;
-  for (json::value& each : next->get_array()) erase_everywhere(each, path.substr(dot + 1));
+using Paths = std::vector<std::string_view>;  // such as "status.conditions[].lastHeartbeatTime"
+
+// The rest of the paths that begin with this member; `list`: of each of its items.
+Paths below(const Paths& paths, std::string_view member, bool list) {
+  const std::string_view then = list ? "[]." : ".";
+  Paths rest;
+  for (std::string_view path : paths)
+    if (path.starts_with(member) && path.substr(member.size()).starts_with(then))
+      rest.push_back(path.substr(member.size() + then.size()));
+  return rest;
 }
 
-json::value without_heartbeat(json::value object, std::string_view path) {
-  erase_everywhere(object, "metadata.resourceVersion");
-  erase_everywhere(object, "metadata.managedFields");  // its fields follow from the object, its times from the write
-  erase_everywhere(object, path);
-  return object;
+// Whether both are equal, whatever is at these paths.
+bool same_but_for(const Paths& paths, const json::value& a, const json::value& b) {
+  const json::object *left = a.if_object(), *right = b.if_object();
+  if (paths.empty() || !left || !right) return same_json(a, b);
+  auto counts = [&](const auto& member) { return std::ranges::find(paths, std::string_view(member.key())) == paths.end(); };
+  auto same_member = [&](const auto& member) {
+    if (!counts(member)) return true;
+    const json::value* other = right->if_contains(member.key());
+    if (!other) return false;
+    const json::array *items = member.value().if_array(), *others = other->if_array();
+    const Paths inner = below(paths, member.key(), items);
+    if (inner.empty() || !items || !others) return same_but_for(inner, member.value(), *other);
+    auto same_item = [&](const json::value& one, const json::value& two) { return same_but_for(inner, one, two); };
+    return std::ranges::equal(*items, *others, same_item);
+  };
+  return std::ranges::count_if(*left, counts) == std::ranges::count_if(*right, counts) && std::ranges::all_of(*left, same_member);
 }
 
 }  // namespace
 
 bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after) {
   std::string_view path = stored.traits.heartbeat;
-  return !path.empty() && without_heartbeat(before, path) == without_heartbeat(after, path);
+  // The fields of managedFields follow from the object, and its times from the write.
+  return !path.empty() && same_but_for({"metadata.resourceVersion", "metadata.managedFields", path}, before, after);
 }
 
 }  // namespace coracle::registry

@@ -348,6 +348,30 @@ bool status_takes(const schema::KindInfo& stored, std::string_view field) {
   return kept != "all" && !schema::is_listed(kept, field);
 }
 
+// Equality with the order of members: both are written as the same text.
+bool same_text(const json::value& a, const json::value& b) {
+  if (const json::object* left = a.if_object(), *right = b.if_object(); left && right)
+    return std::ranges::equal(*left, *right, [](const auto& one, const auto& other) {
+      return one.key() == other.key() && same_text(one.value(), other.value());
+    });
+  if (const json::array* left = a.if_array(), *right = b.if_array(); left && right)
+    return std::ranges::equal(*left, *right, same_text);
+  return a == b;
+}
+
+// Gives `object` the members of `before`, except those for which `keeps(name)`: these stay as they are, also if they are absent.
+// Only what differs is copied; of a patched object that is next to nothing.
+template <typename F>
+void restore(json::object& object, const json::object& before, F&& keeps) {
+  for (const auto& member : before) {
+    if (keeps(member.key())) continue;
+    json::value& now = object[member.key()];
+    if (!same_text(now, member.value())) now = member.value();
+  }
+  auto is_new = [&](const auto& member) { return !keeps(member.key()) && !before.contains(member.key()); };
+  if (std::ranges::any_of(object, is_new)) erase_members_if(object, is_new);
+}
+
 schema::Manager applier_of(const schema::KindInfo& stored, const Writer& writer, std::string_view subresource, bool force) {
   schema::Manager manager = manager_of(writer, subresource, force);
   std::copy_if(std::begin(kBesideStatus), std::end(kBesideStatus), std::back_inserter(manager.beside_status),
@@ -692,19 +716,14 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
   TRY(check_uid(target.info.kind, body, old));  // before its metadata are replaced
   const json::value& before = old.json();
   if (target.subresource == "status" || target.subresource == "approval") {
-    json::value out(before, body.storage());
-    if (json::value* status = body.get_object().if_contains("status")) out.get_object()["status"] = std::move(*status);
-    else out.get_object().erase("status");
-    view::ObjectMeta sent = metadata_of(body);
-    if (sent.has_managed_fields()) make_metadata(out)["managedFields"] = sent.managed_fields().raw();
-    for (std::string_view name : kBesideStatus) {
-      if (!status_takes(target.stored(), name)) continue;
-      const json::value* given = sent.members().if_contains(name);
-      if (given) make_metadata(out)[name] = *given;
-      else make_metadata(out).erase(name);
-    }
-    if (target.strategy.divide_status) target.strategy.divide_status(out, before, target.subresource, clock_.now());
-    return out;
+    const bool has_managed_fields = metadata_of(body).has_managed_fields();
+    restore(body.get_object(), before.get_object(), [](std::string_view name) { return name == "metadata" || name == "status"; });
+    restore(make_metadata(body), metadata_of(before).members(), [&](std::string_view name) {
+      if (name == "managedFields") return has_managed_fields;
+      return std::ranges::find(kBesideStatus, name) != std::end(kBesideStatus) && status_takes(target.stored(), name);
+    });
+    if (target.strategy.divide_status) target.strategy.divide_status(body, before, target.subresource, clock_.now());
+    return body;
   }
   if (target.subresource == "finalize") {
     json::value out(before, body.storage());
@@ -722,8 +741,7 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
   }
   if (target.subresource == "resize") return with_amounts_of(body, before);
   if (has_status(target.info)) {
-    if (const json::value* status = before.get_object().if_contains("status")) body.get_object()["status"] = *status;
-    else body.get_object().erase("status");
+    restore(body.get_object(), before.get_object(), [](std::string_view name) { return name != "status"; });
   }
   if (target.strategy.prepare_update && target.info.is_stored()) target.strategy.prepare_update(body, before);
   return body;

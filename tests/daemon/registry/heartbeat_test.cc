@@ -30,6 +30,10 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
       {"the first renewal", kLease, lease, R"(,"renewTime":"2026-01-01T00:00:00.000000Z")", "", true},
       {"a node's heartbeat", kNode, node, "00:00Z", "05:00Z", true},
       {"another condition", kNode, node, R"("status":"True")", R"("status":"False")", false},
+      {"a further condition", kNode, node, "}]}}", R"(},{"type":"DiskPressure","status":"False"}]}})", false},
+      {"no condition any more", kNode, node, node.substr(node.find(R"("conditions")")), R"("conditions":[]}})", false},
+      {"the first heartbeat", kNode, node, R"(,"lastHeartbeatTime":"2026-01-01T00:00:00Z")", "", true},
+      {"conditions that are none", kNode, node, node.substr(node.find("[{")), R"({"lastHeartbeatTime":""}}})", false},
       {"a taint", kNode, node, R"("spec":{})", R"("spec":{"taints":[{"key":"a","effect":"NoExecute"}]})", false},
       {"another kind", kConfigMap, lease, "00:00.000000Z", "00:10.000000Z", false},
   };

@@ -130,6 +130,50 @@ TEST_F(RegistryTest, keeps_the_halves_of_an_object_apart) {
             2);
 }
 
+// Whatever the body says of the rest, or leaves out: the rest stays, in its text too.
+TEST_F(RegistryTest, a_status_leaves_all_else_as_it_was) {
+  ObjectPtr made = fixture.make(
+      kDeployment,
+      R"({"metadata":{"name":"d","namespace":"default","generateName":"d-","labels":{"a":"b"},"annotations":{"c":"d"},
+      "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"m","uid":"u"}]},"spec":{"replicas":2,"paused":true,
+      "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  auto rest_of = [](const Object& object) {
+    json::value rest = object.json();
+    rest.get_object().erase("status");
+    for (const char* own : {"resourceVersion", "annotations", "finalizers", "ownerReferences"})
+      rest.at("metadata").get_object().erase(own);
+    return to_sorted_text(rest);
+  };
+  const json::value name = RegistryFixture::parse(R"({"metadata":{"name":"d","namespace":"default"}})");
+  json::value whole = made->json(), other = made->json();
+  make(other, "spec") = RegistryFixture::parse(R"({"replicas":7,"selector":{"matchLabels":{"x":"y"}},"minReadySeconds":3,
+      "template":{"metadata":{"labels":{"x":"y"}},"spec":{"containers":[{"name":"c","image":"j"}]}}})");
+  make(other, "metadata.labels") = json::object{{"x", "y"}};
+  make(other, "metadata.generateName") = "e-";
+  make(other, "metadata.generation") = 8;
+  make(other, "metadata.creationTimestamp") = "2020-01-01T00:00:00Z";
+  int replicas = 0;
+  for (json::value body : {name, whole, other}) {
+    make(body, "status.replicas") = ++replicas;
+    make(body, "metadata").get_object().erase("resourceVersion");
+    ObjectPtr written = MUST(fixture.try_update(kDeployment, body, "status"));
+    EXPECT_EQ(get_int(written->json(), "status.replicas"), replicas);
+    EXPECT_EQ(rest_of(*written), rest_of(*made)) << replicas;
+    const bool named_only = replicas == 1;  // for this kind, these belong to the status
+    EXPECT_EQ(written->annotation("c"), named_only ? "" : "d");
+    EXPECT_EQ(written->owners().size(), named_only ? 0u : 1u);
+  }
+  ObjectPtr patched =
+      MUST(fixture.try_merge(kDeployment, made->key(), R"({"spec":{"replicas":9},"status":{"replicas":4}})", "status"));
+  EXPECT_EQ(get_int(patched->json(), "status.replicas"), 4);
+  EXPECT_EQ(rest_of(*patched), rest_of(*made));
+  ObjectPtr none = MUST(fixture.try_update(kDeployment, name, "status"));
+  EXPECT_EQ(get_int(none->json(), "status.replicas"), 0) << "a body without a status is an empty one";
+  ObjectPtr spec = MUST(fixture.try_merge(kDeployment, made->key(), R"({"spec":{"replicas":5},"status":{"replicas":6}})"));
+  EXPECT_EQ(get_int(spec->json(), "spec.replicas"), 5);
+  EXPECT_EQ(get_int(spec->json(), "status.replicas"), 0);
+}
+
 // A status update also writes labels and annotations, unless the kind excludes them.
 TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
   struct Row {
