@@ -4,13 +4,15 @@
 // Objects merge field by field. A list with `merge` in the schema merges item by item: the patch's items are matched by the merge
 // key (or by value) and changed, added or, with $patch: delete, removed; deletions are first. Then the list is ordered: items
 // named by the patch (or $setElementOrder) get its order, and the others keep their positions as far as both orders allow. The
-// run time grows with the sizes of list and patch, not with their product.
+// run time grows with the sizes of list and patch, not with their product. A short list whose items and order stay is changed
+// where it is.
 #include "store/schema/merge.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/text.h"
@@ -216,7 +218,7 @@ class Merger {
       return object(type_of(field), old.get_object(), change.get_object());
     }
     if (change.is_array() && field && field->shape == Shape::list && field->merges) {
-      const json::value* order = patch.if_contains(std::string(kOrderPrefix) + std::string(name));
+      const json::value* order = patch.if_contains(std::string(kOrderPrefix).append(name));
       if (!old.is_array()) old.emplace_array();
       json::array merged = TRY(list(*field, std::move(old.get_array()), change.get_array(), order));
       old = std::move(merged);
@@ -316,6 +318,43 @@ class Merger {
     return {};
   }
 
+  // The position of the only item with the merge key of `named`; kNoItem: there is none. Nothing: there are several, or the key
+  // is no text.
+  static std::optional<size_t> place_of(const json::array& items, std::string_view key, const json::value& named) {
+    const json::value* wanted = find_keys(named, {key});
+    if (!wanted || !wanted->is_string()) return std::nullopt;
+    size_t found = kNoItem;
+    for (size_t i = 0; i < items.size(); ++i) {
+      const json::value* its = find_keys(items[i], {key});
+      if (!its || !its->is_string() || its->get_string() != wanted->get_string()) continue;
+      if (found != kNoItem) return std::nullopt;
+      found = i;
+    }
+    return found;
+  }
+
+  // The usual patch of a short list, such as a pod's conditions: each of its items changes one that is there, and the order is
+  // the present one. Then nothing is numbered or moved. False: it is another patch; nothing has been changed.
+  Result<bool> change_in_place(const Field& field, json::array& items, const json::array& patch, const json::array* order) {
+    constexpr uint64_t kComparedMax = 4096;  // items with items
+    const std::string_view key = field.merge_key(), all_keys = field.list_keys_.view();
+    const bool is_short = uint64_t(items.size()) * (patch.size() + (order ? order->size() : 0)) <= kComparedMax;
+    if (key.empty() || !is_short || !(all_keys.empty() || all_keys == key)) return false;
+    size_t next = 0;  // the least position that a further item of the order may have
+    auto follows = [&](size_t at) { return std::exchange(next, at + 1) <= at; };
+    for (const json::value& change : patch) {
+      const std::optional<size_t> at = place_of(items, key, change);
+      if (!at || *at == kNoItem || change.get_object().contains(kPatch) || (!order && !follows(*at))) return false;
+    }
+    for (size_t i = 0; order && i < order->size(); ++i) {
+      const std::optional<size_t> at = place_of(items, key, (*order)[i]);
+      if (!at || (*at != kNoItem && !follows(*at))) return false;
+    }
+    for (const json::value& change : patch)
+      TRY(object(type_of(&field), items[*place_of(items, key, change)].get_object(), change.get_object()));
+    return true;
+  }
+
   Result<json::array> list(const Field& field, json::array original, const json::array& patch, const json::value* order) {
     if (order && !order->is_array()) return bad_patch("$setElementOrder/" + std::string(field.name()) + " must be a list");
     std::string_view key = field.merge_key();
@@ -332,14 +371,16 @@ class Merger {
         }
       }
     }
+    const bool is_done = TRY(change_in_place(field, original, patch, order ? &order->get_array() : nullptr));
+    if (is_done) return original;
     auto deletes = [&](const json::value& item) {
       const json::value* directive = key.empty() ? nullptr : directive_of(item);
       return directive && *directive == "delete";
     };
-    json::array named;  // the order of the patch's items, if it has no explicit order
+    json::array named(patch.storage());  // the order of the patch's items, if it has no explicit order
     for (size_t i = 0; !order && i < patch.size(); ++i)
       if (!deletes(patch[i]))
-        named.push_back(key.empty() ? patch[i] : json::value(json::object{{key, patch[i].get_object().at(key)}}));
+        named.push_back(key.empty() ? patch[i] : json::object({{key, patch[i].get_object().at(key)}}, patch.storage()));
     const json::storage_ptr memory = original.storage();
     MergedList merged(field, std::move(original), patch, order ? order->get_array() : named, order != nullptr);
     for (size_t i = 0; i < patch.size(); ++i)

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/counted_memory.h"
 #include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
@@ -62,6 +63,32 @@ TEST(Merge, applies_patches) {
               "the patch gives the order", kPod, R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
               R"({"spec":{"$setElementOrder/containers":[{"name":"c"},{"name":"a"}],"containers":[{"name":"a","image":"1"}]}})",
               R"({"spec":{"containers":[{"name":"b"},{"name":"c"},{"name":"a","image":"1"}]}})"},
+          MergeRow{"items in their order are changed where they are", kPod,
+                   R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
+                   R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"c","image":"3"}]}})",
+                   R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b"},{"name":"c","image":"3"}]}})"},
+          MergeRow{"items in another order get that", kPod, R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
+                   R"({"spec":{"containers":[{"name":"c","image":"3"},{"name":"a","image":"1"}]}})",
+                   R"({"spec":{"containers":[{"name":"b"},{"name":"c","image":"3"},{"name":"a","image":"1"}]}})"},
+          MergeRow{"an order that is the present one counts, not that of the items", kPod,
+                   R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
+                   R"({"spec":{"$setElementOrder/containers":[{"name":"a"},{"name":"x"},{"name":"c"}],
+                   "containers":[{"name":"c","image":"3"},{"name":"a","image":"1"}]}})",
+                   R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b"},{"name":"c","image":"3"}]}})"},
+          MergeRow{"an order moves items that are not changed", kPod,
+                   R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
+                   R"({"spec":{"$setElementOrder/containers":[{"name":"c"},{"name":"b"},{"name":"a"}],
+                   "containers":[{"name":"b","image":"2"}]}})",
+                   R"({"spec":{"containers":[{"name":"c"},{"name":"b","image":"2"},{"name":"a"}]}})"},
+          MergeRow{"of two items with one name the first is changed", kPod,
+                   R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"a","image":"2"}]}})",
+                   R"({"spec":{"containers":[{"name":"a","image":"3"}]}})",
+                   R"({"spec":{"containers":[{"name":"a","image":"3"},{"name":"b"},{"name":"a","image":"2"}]}})"},
+          MergeRow{"conditions as kubelet patches them", kPod,
+                   R"({"status":{"conditions":[{"type":"Ready","status":"False","reason":"r"},{"type":"A","status":"True"}]}})",
+                   R"({"status":{"$setElementOrder/conditions":[{"type":"Ready"},{"type":"A"}],
+                   "conditions":[{"reason":null,"status":"True","type":"Ready"}]}})",
+                   R"({"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"A","status":"True"}]}})"},
           MergeRow{"order alone", kPod, R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
                    R"({"spec":{"$setElementOrder/containers":[{"name":"b"},{"name":"a"}]}})",
                    R"({"spec":{"containers":[{"name":"b"},{"name":"a"}]}})"},
@@ -90,6 +117,20 @@ TEST(Merge, applies_patches) {
     ASSERT_TRUE(merged) << row.name << merged.error().text();
     EXPECT_EQ(to_text(*merged), row.want) << row.name;
   }
+}
+
+TEST(Merge, the_usual_patch_of_conditions_takes_no_memory) {
+  CountedMemory memory;
+  json::value pod = MUST(parse_json(R"({"metadata":{"name":"p"},"status":{"phase":"Pending","conditions":[
+    {"type":"Initialized","status":"True"},{"type":"Ready","status":"False"},{"type":"PodScheduled","status":"True"}]}})",
+                                    nullptr, &memory));
+  const json::value patch = *parse_json(R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+  const size_t taken = memory.taken();
+  auto merged = strategic_merge(catalog().of(kPod), std::move(pod), patch);
+  ASSERT_TRUE(merged) << merged.error().text();
+  EXPECT_EQ(to_text(*find(*merged, "status")), R"({"phase":"Running","conditions":[{"type":"Initialized","status":"True"},)"
+                                               R"({"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}]})");
+  EXPECT_EQ(memory.taken(), taken);
 }
 
 TEST(Merge, refuses_malformed_patches) {
