@@ -110,11 +110,12 @@ class Maker {
       : pod_(pod), container_(container), lookup_(lookup), identity_(identity) {}
 
   Result<Variables> make() {
-    Variables services =
-        service_variables(lookup_.services, pod_.spec().enable_service_links_or(true), pod_.metadata().namespace_());
+    const bool all = pod_.spec().enable_service_links_or(true);
+    Variables services = service_variables(lookup_.services(all), all, pod_.metadata().namespace_());
     for (view::EnvFromSource source : container_.env_from()) TRY(add_from(source));
     // env may refer to service variables, but the pod's own variables override them.
-    Variables known = services;
+    Variables known;
+    if (!container_.env().empty()) known = services;
     for (const auto& [name, value] : variables_) known[name] = value;
     for (view::EnvVar entry : container_.env()) {
       std::string name(entry.name());

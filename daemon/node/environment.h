@@ -44,8 +44,10 @@ Result<std::string> expand(std::string_view text, const std::map<std::string, st
 // The objects that a pod's environment and volumes may refer to.
 struct Lookup {
   std::function<ObjectPtr(std::string_view name)> config_map, secret;  // in the pod's namespace; null if absent
-  std::vector<ObjectPtr> services;                                     // of the pod's namespace, and default/kubernetes
-  volume::StorageObjects storage;                                      // empty if there are none
+  // default/kubernetes and, if `all`, those of the pod's namespace. Called once for each container that starts: there may be
+  // thousands.
+  std::function<std::vector<ObjectPtr>(bool all)> services;
+  volume::StorageObjects storage;  // empty if there are none
   // The content of a file in a volume of the pod. Errors: not_found.
   std::function<Result<std::string>(std::string_view volume, const std::string& path)> file;
   std::function<ObjectPtr()> node = {};  // this one; null if it is not known yet

@@ -65,9 +65,12 @@ Lookup SyncPart::lookup() const {
   };
   made.storage = seams_.storage;
   made.node = seams_.node;
-  made.services = seams_.services.list(ns);
-  if (ns != "default")
-    if (ObjectPtr api_server = seams_.services.get({"default", "kubernetes"})) made.services.push_back(api_server);
+  made.services = [this, ns](bool all) {
+    std::vector<ObjectPtr> found = all ? seams_.services.list(ns) : std::vector<ObjectPtr>();
+    if (!all || ns != "default")
+      if (ObjectPtr api_server = seams_.services.get({"default", "kubernetes"})) found.push_back(std::move(api_server));
+    return found;
+  };
   return made;
 }
 

@@ -94,7 +94,7 @@ Lookup lookup() {
     if (volume != "shared" || path != "a.env") return Error(Code::not_found, "no such file");
     return std::string("# made by init\nA='one'\nEMPTY=\n");
   };
-  made.services = {
+  const std::vector<ObjectPtr> services = {
       object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"redis-master"},
                        "spec":{"clusterIP":"10.96.0.11","ports":[{"name":"main","port":6379,"protocol":"TCP"},{"port":80,"protocol":"UDP"}]}})"),
       object(
@@ -103,6 +103,7 @@ Lookup lookup() {
       object(
           kService,
           R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"kubernetes"},"spec":{"clusterIP":"10.96.0.1","ports":[{"name":"https","port":443}]}})")};
+  made.services = [services](bool) { return services; };
   return made;
 }
 
@@ -211,6 +212,21 @@ TEST(Environment, without_service_links_only_the_api_server) {
   auto variables = make_environment(pod, parsed(R"({"name":"a"})"), lookup(), kIdentity);
   EXPECT_EQ(variables->count("REDIS_MASTER_SERVICE_HOST"), 0u);
   EXPECT_EQ(variables->count("KUBERNETES_SERVICE_HOST"), 1u);
+}
+
+TEST(Environment, services_are_listed_once_and_all_only_for_service_links) {
+  for (bool links : {true, false}) {
+    json::value pod = kPodJson;
+    make(pod, "spec.enableServiceLinks") = links;
+    std::vector<bool> asked;
+    Lookup counted = lookup();
+    counted.services = [&asked, services = counted.services](bool all) { return asked.push_back(all), services(all); };
+    auto variables = make_environment(
+        pod, parsed(R"json({"name":"a","env":[{"name":"API","value":"$(KUBERNETES_SERVICE_HOST)"}]})json"), counted, kIdentity);
+    ASSERT_TRUE(variables) << variables.error().text();
+    EXPECT_EQ(variables->at("API"), "10.96.0.1");
+    EXPECT_EQ(asked, std::vector<bool>{links});
+  }
 }
 
 TEST(Environment, names_what_is_missing) {
