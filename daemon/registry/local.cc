@@ -24,6 +24,10 @@ Key key_of(const json::value& body) {
   return {std::string(metadata.namespace_()), std::string(metadata.name())};
 }
 
+// A copy for the write pipeline to change, in blocks that the new object's parsed form can keep (Object::with_revision). A plain
+// one would be in as many pieces of the heap as the body of the component.
+json::value copy_of(const json::value& body) { return json::value(body, body_memory({})); }
+
 Writer writer_for(const UpdateOptions& options) {
   Writer writer = internal_writer(options.field_manager);
   writer.is_repeated = options.is_repeated;
@@ -50,12 +54,12 @@ Result<ObjectList> LocalClient::list(const Kind& kind, const ListOptions& option
 }
 
 Result<ObjectPtr> LocalClient::create(const Kind& kind, const json::value& body) {
-  Written written = TRY(registry_.create(kind, {key_of(body).ns, ""}, body, internal_writer()));
+  Written written = TRY(registry_.create(kind, {key_of(body).ns, ""}, copy_of(body), internal_writer()));
   return std::move(written.object);
 }
 
 Result<ObjectPtr> LocalClient::update(const Kind& kind, const json::value& body, const UpdateOptions& options) {
-  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, body, writer_for(options)));
+  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, copy_of(body), writer_for(options)));
   return std::move(written.object);
 }
 
