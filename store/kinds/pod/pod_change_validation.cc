@@ -19,7 +19,7 @@ constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 // A terminated container that is not restarted must stay terminated. `sidecars`: names of containers that are restarted whatever
 // the policy says.
 void check_ends(view::Range<view::ContainerStatus> now, view::Range<view::ContainerStatus> olds,
-                const std::set<std::string_view>& sidecars, const std::string& path, std::string_view policy, Findings& out) {
+                const std::set<std::string_view>& sidecars, std::string_view path, std::string_view policy, Findings& out) {
   if (policy == "Always") return;
   std::map<std::string_view, size_t> going_on;  // number of such statuses by name
   for (view::ContainerStatus status : now)
@@ -31,24 +31,25 @@ void check_ends(view::Range<view::ContainerStatus> now, view::Range<view::Contai
     auto found = sidecars.contains(name) ? going_on.end() : going_on.find(name);
     size_t count = found == going_on.end() ? 0 : found->second;
     for (size_t n = 0; n < count && !out.full(); ++n) {
-      out.forbidden(sub(item(path, i), "state"), "may not be transitioned to non-terminated state");
+      out.forbidden(sub(item(std::string(path), i), "state"), "may not be transitioned to non-terminated state");
     }
   }
 }
 
 template <typename Address>
-void check_status_addresses(view::Range<Address> addresses, const std::string& path, Findings& out) {
+void check_status_addresses(view::Range<Address> addresses, std::string_view path, Findings& out) {
   std::set<std::string_view> seen;
   size_t four = 0;
   for (size_t i = 0; i < addresses.size(); ++i) {
     std::string_view ip = addresses[i].ip();
-    out.invalid_all(item(path, i), ip, ip_problems(ip, true));
-    if (addresses.size() > 1 && !seen.insert(ip).second) out.duplicate_json(item(path, i), addresses[i].raw());
+    const std::vector<std::string> problems = ip_problems(ip, true);
+    if (!problems.empty()) out.invalid_all(item(std::string(path), i), ip, problems);
+    if (addresses.size() > 1 && !seen.insert(ip).second) out.duplicate_json(item(std::string(path), i), addresses[i].raw());
     four += ip.find(':') == ip.npos;
   }
   bool one_of_each = addresses.size() == 2 && four == 1;
   if (addresses.size() > 1 && !one_of_each)
-    out.invalid_json(path, addresses.raw(), "may specify no more than one IP for each IP family");
+    out.invalid_json(std::string(path), addresses.raw(), "may specify no more than one IP for each IP family");
 }
 
 void check_debug_containers(view::Pod now, view::Pod before, Findings& out) {
@@ -158,7 +159,8 @@ void check_pod_status(const json::value& now, const json::value& before, Finding
   view::Range<view::PodCondition> conditions = status.conditions();
   for (size_t i = 0; i < conditions.size(); ++i) {
     std::string_view type = conditions[i].type();
-    out.invalid_all(sub(item("metadata.conditions", i), "Type"), type, qualified_name_problems(type));  // Kubernetes' own path
+    const std::vector<std::string> problems = qualified_name_problems(type);
+    if (!problems.empty()) out.invalid_all(sub(item("metadata.conditions", i), "Type"), type, problems);  // Kubernetes' own path
   }
   std::string_view nominated = status.nominated_node_name();
   if (!nominated.empty() && nominated != old.nominated_node_name()) {

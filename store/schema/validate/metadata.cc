@@ -102,8 +102,11 @@ void check_metadata(Findings& out, const KindInfo& kind, const json::value& obje
   }
   if (!kind.kind.namespaced && !metadata.namespace_().empty()) out.forbidden("metadata.namespace", "not allowed on this type");
   if (metadata.generation() < 0) out.not_negative("metadata.generation", metadata.generation());
-  check_labels(out, "metadata.labels", metadata.labels());
-  check_annotations(out, "metadata.annotations", metadata.annotations());
+  // What an update leaves as it was has no new causes. (`old` is the object itself where the causes of an old one are collected.)
+  const view::ObjectMeta before = old && old != &object ? metadata_of(*old) : view::ObjectMeta();
+  if (!before || !same_json(metadata.labels(), before.labels())) check_labels(out, "metadata.labels", metadata.labels());
+  if (!before || !same_json(metadata.annotations(), before.annotations()))
+    check_annotations(out, "metadata.annotations", metadata.annotations());
   check_owners(out, metadata);
   std::set<std::string_view> known;
   if (old)

@@ -306,6 +306,10 @@ TEST(Validate, an_update_may_leave_what_is_wrong_already) {
   make(now, "metadata.labels.more") = "label";
   make(now, "metadata.finalizers") = json::array();
   EXPECT_EQ(shown(validate_update(info, now, old)), "");
+  json::value annotated = old;
+  make(annotated, "metadata.annotations") = json::object{{"c d", "e"}};
+  EXPECT_EQ(validate_update(info, annotated, old).size(), 1u) << "the labels are as they were";
+  EXPECT_EQ(validate_update(info, annotated, annotated).size(), 0u);
   make(now, "status.replicas") = 2;
   EXPECT_EQ(shown(validate_update(info, now, old, "status")), "");
   make(now, "status.replicas") = -2;
