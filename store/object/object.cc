@@ -271,9 +271,20 @@ size_t size_of(const std::string_view (&pieces)[3]) { return pieces[0].size() + 
 
 bool rests_packed(const Kind& kind) { return kind == kEvent; }
 
+// Whether the JSON text contains the word in quotes. Each change of an object asks for some words, so that usual ones, which are
+// written as they are, are found without a string of their own.
 bool holds(std::string_view text, std::string_view word) {
-  std::string needle = quoted(word);
-  return ::memmem(text.data(), text.size(), needle.data(), needle.size()) != nullptr;
+  const bool is_plain = std::ranges::all_of(word, [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+  const std::string escaped = is_plain ? std::string() : quoted(word);
+  const std::string_view needle = is_plain ? word : std::string_view(escaped);
+  for (size_t from = 0; from < text.size();) {
+    const void* found = ::memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
+    if (!found || !is_plain) return found != nullptr;
+    const size_t at = size_t(static_cast<const char*>(found) - text.data()), end = at + needle.size();
+    if (at > 0 && text[at - 1] == '"' && end < text.size() && text[end] == '"') return true;
+    from = at + 1;
+  }
+  return false;
 }
 
 }  // namespace

@@ -152,6 +152,13 @@ TEST(Object, at_rest_is_the_same_and_awake_is_one_for_all) {
   EXPECT_EQ(&resting->awake()->json(), &pod->json());
 }
 
+TEST(Object, mentions_what_is_in_quotes_as_a_whole) {
+  ObjectPtr object = MUST(made(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"d","annotations":{
+    "a":"owner owners, a \"guest\" and myowner","owner":"owners","d":"x\"y","e":"gr\u00fcn"}}})"));
+  for (const char* word : {"owner", "owners", "x\"y", "grün", "metadata"}) EXPECT_TRUE(object->mentions(word)) << word;
+  for (const char* word : {"own", "myowner", "guest", "x", "grü", "absent"}) EXPECT_FALSE(object->mentions(word)) << word;
+}
+
 TEST(Object, many_wake_one_and_let_go_of_it) {
   RestingPtr resting = MUST(made(kWeb))->at_rest();
   std::vector<std::jthread> threads;
