@@ -174,14 +174,14 @@ class NodeLifecycle : public Controller {
     bool may_empty = until_taint && until_taint->count() <= 0;
     json::array taints = wanted_taints(node, may_empty, clock_.now());
     if (!same_json(taints, view::Node(node).spec().taints().raw())) {
-      bool empties = is_down(node) && may_empty && wanted_taints(node, false, clock_.now()) != taints;
+      bool empties = is_down(node) && may_empty && !same_json(wanted_taints(node, false, clock_.now()), taints);
       json::value patch = {{"metadata", precondition_metadata(node)}, {"spec", {{"taints", std::move(taints)}}}};
       auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
       if (!done) return done.take_error().wrap("taint node");
       if (empties) emptied_.with([&](auto& emptied) { emptied[zone_of(node)] = clock_.steady(); });
     }
     bool waits = is_down(node) && !may_empty && until_taint &&
-                 wanted_taints(node, true, clock_.now()) != wanted_taints(node, false, clock_.now());
+                 !same_json(wanted_taints(node, true, clock_.now()), wanted_taints(node, false, clock_.now()));
     return waits ? until_taint : std::nullopt;
   }
 

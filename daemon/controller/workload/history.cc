@@ -34,7 +34,7 @@ json::value with_sorted_members(const json::value& value) {
 
 bool has_data(const Object& revision, const json::value& data) {
   const json::value* present = view::ControllerRevision(revision).data();
-  return present && *present == data;
+  return present && same_json(*present, data);
 }
 
 bool is_older_revision(const ObjectPtr& a, const ObjectPtr& b) {

@@ -112,7 +112,7 @@ void check_stateful_set_update(const json::value& now, const json::value& before
     spec.erase(free);
     old.erase(free);
   }
-  if (spec == old) return;
+  if (same_json(spec, old)) return;
   out.forbidden("spec",
                 "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
                 "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
