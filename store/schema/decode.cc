@@ -3,7 +3,9 @@
 #include "store/schema/decode.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <memory_resource>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
@@ -159,13 +161,16 @@ class Decoder {
 
  private:
   static constexpr size_t kUsualPlaces = 256;  // as many fields as a pod has on the way to a container's
+  using Places = std::pmr::vector<json::value*>;
   size_t objects_ = 0;
-  std::vector<json::value*> places_;  // for all objects on the stack, the innermost last
+  std::array<std::byte, kUsualPlaces * sizeof(json::value*) + alignof(json::value*)> block_;  // the first memory of the places
+  std::pmr::monotonic_buffer_resource memory_{block_.data(), block_.size()};
+  Places places_{&memory_};  // for all objects on the stack, the innermost last
 
   // The members of one object by the indexes of their fields.
   class Members {
    public:
-    Members(const Type& type, json::object& given, std::vector<json::value*>& places) : places_(places), begin_(places.size()) {
+    Members(const Type& type, json::object& given, Places& places) : places_(places), begin_(places.size()) {
       places_.resize(begin_ + type.field_count, nullptr);
       const Field* last = nullptr;
       for (auto& pair : given) {
@@ -186,7 +191,7 @@ class Decoder {
     bool in_place() const { return in_place_; }  // nothing must be added, removed or moved
 
    private:
-    std::vector<json::value*>& places_;
+    Places& places_;
     size_t begin_, known_ = 0;
     bool in_place_ = true;
   };
