@@ -1075,6 +1075,14 @@ int request_costs(const char* kubeconfig, const char* token, const char* counts,
         client->patch(kPod, gated, PatchType::strategic, json::object{{"status", std::move(status)}}, {.subresource = "status"}),
         "patch a status");
   });
+  print_changes("patch of a pod's condition, 4 KB", [&] {  // as kubelet and kubectl make it, with the order
+    json::object condition{{"type", "PodScheduled"}, {"status", "False"}, {"message", std::to_string(turn++)}};
+    json::object status{{"$setElementOrder/conditions", json::array{json::object{{"type", "PodScheduled"}}}},
+                        {"conditions", json::array{std::move(condition)}}};
+    (void)need(
+        client->patch(kPod, gated, PatchType::strategic, json::object{{"status", std::move(status)}}, {.subresource = "status"}),
+        "patch a condition");
+  });
   auto change = [&] {
     for (int i = 0; i < count; ++i) patch(PatchType::merge, with_turn(json::object()));
   };
