@@ -47,35 +47,42 @@ void check_value(const Field& field, const json::value& value, const std::string
   if (std::find(known.begin(), known.end(), text) == known.end()) out.not_supported(path, text, {known.begin(), known.end()});
 }
 
-// `before`, for the root of an object: members that are equal in it are left out.
+// `before`: the same part of an earlier state; nullptr if there is none. What is equal there has the causes that it had.
 void check(const Type& type, const json::value& value, const std::string& path, Findings& out,
            const json::value* before = nullptr);
 
-void check_field(const Field& field, const json::value& value, const std::string& path, Findings& out) {
-  auto one = [&](const json::value& part, const std::string& at) {
-    check_value(field, part, at, out);
-    if (field.form == Form::object) check(field.type(), part, at, out);
-  };
-  if (field.shape == Shape::one) return one(value, path);
-  if (const json::array* items = value.if_array()) {
-    for (size_t i = 0; i < items->size(); ++i) one((*items)[i], item(path, i));
-  } else if (const json::object* entries = value.if_object()) {
-    for (const auto& pair : *entries) one(pair.value(), entry(path, pair.key()));
-  }
-}
+bool stays(const json::value& value, const json::value* before) { return before && json_equal(value, *before); }
 
-bool same_member(const json::value& value, const json::value& before, std::string_view name) {
-  const json::value *now = value.get_object().if_contains(name), *then = before.get_object().if_contains(name);
-  return now && then && json_equal(*now, *then);
+void check_field(const Field& field, const json::value& value, const std::string& path, Findings& out,
+                 const json::value* before) {
+  auto one = [&](const json::value& part, const std::string& at, const json::value* then) {
+    check_value(field, part, at, out);
+    if (field.form == Form::object) check(field.type(), part, at, out, then);
+  };
+  if (field.shape == Shape::one) return one(value, path, before);
+  if (const json::array* items = value.if_array()) {
+    const json::array* olds = before ? before->if_array() : nullptr;
+    for (size_t i = 0; i < items->size(); ++i) {
+      const json::value* then = olds && i < olds->size() ? &(*olds)[i] : nullptr;
+      if (!stays((*items)[i], then)) one((*items)[i], item(path, i), then);
+    }
+  } else if (const json::object* entries = value.if_object()) {
+    const json::object* olds = before ? before->if_object() : nullptr;
+    for (const auto& pair : *entries) {
+      const json::value* then = olds ? olds->if_contains(pair.key()) : nullptr;
+      if (!stays(pair.value(), then)) one(pair.value(), entry(path, pair.key()), then);
+    }
+  }
 }
 
 void check(const Type& type, const json::value& value, const std::string& path, Findings& out, const json::value* before) {
   if (type.either) {
-    if (const Field* field = type.alternative(value)) check_field(*field, value, path, out);
+    if (const Field* field = type.alternative(value)) check_field(*field, value, path, out, before);
     return;
   }
   const json::object* object = value.if_object();
   if (!object) return;
+  const json::object* olds = before ? before->if_object() : nullptr;
   const NamedValidationRule* named = validation_rules()[type.index()];
   for (const Field& field : type.fields()) {
     bool needed = field.required && !field.ruled, worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
@@ -83,9 +90,9 @@ void check(const Type& type, const json::value& value, const std::string& path, 
     if (path.empty() && (field.name() == "metadata" || field.name() == "status")) continue;
     const json::value* found = object->if_contains(field.name());
     if (needed && is_missing(field, found)) out.required(sub(path, field.name()));
-    if (found && before && same_member(value, *before, field.name())) continue;
-    if (found && worth_a_look && !(named && is_listed(named->unwalked, field.name())))
-      check_field(field, *found, sub(path, field.name()), out);
+    if (!found || !worth_a_look || (named && is_listed(named->unwalked, field.name()))) continue;
+    const json::value* then = olds ? olds->if_contains(field.name()) : nullptr;
+    if (!stays(*found, then)) check_field(field, *found, sub(path, field.name()), out, then);
   }
   if (named) named->rule(value, path, out);
 }
@@ -132,7 +139,7 @@ std::vector<Cause> validate_update(const KindInfo& kind, const json::value& obje
     if (rules.status) rules.status(object, old, out);
     return without_old_causes(out.take(), kind, old);
   }
-  check(kind.stored().type(), object, "", out, &old);  // an equal spec has no new causes: see without_old_causes
+  check(kind.stored().type(), object, "", out, &old);  // what is equal has no new causes: see without_old_causes
   if (UpdateRule rule = kind.is_stored() ? nullptr : rules_of(kind).update) rule(object, old, subresource, out);
   if (rules.update) rules.update(object, old, subresource, out);
   return without_old_causes(out.take(), kind, old);

@@ -379,8 +379,9 @@ TEST(Validate, shows_the_beginning_of_a_large_value) {
   EXPECT_LT(bytes, size_t(2) << 20);
 }
 
-// So that a label or a count costs as little for a large spec as for a small one, and whatever was stored can be labelled.
-TEST(Validate, does_not_look_at_a_spec_again_that_stays) {
+// So that a label or a count costs as little for a large spec as for a small one, and whatever was stored can be labelled and
+// scaled.
+TEST(Validate, does_not_look_again_at_what_stays) {
   const KindInfo& info = catalog().of(kReplicaSet);
   json::value old =
       prepared(kReplicaSet,
@@ -394,7 +395,20 @@ TEST(Validate, does_not_look_at_a_spec_again_that_stays) {
   make(now, "metadata.labels.more") = "a b";
   EXPECT_EQ(validate_update(info, now, old).size(), 1u);
   make(now, "spec.replicas") = -1;
-  EXPECT_EQ(validate_update(info, now, old).size(), kCausesMax) << "the spec differs";
+  std::vector<Cause> causes = validate_update(info, now, old);
+  ASSERT_EQ(causes.size(), 2u) << "the template stays";
+  EXPECT_EQ(causes[1].field, "spec.replicas");
+  json::array& env = make(now, "spec.template.spec.containers").get_array()[0].at("env").as_array();
+  env.push_back(json::object{{"name", "B=C"}});
+  causes = validate_update(info, now, old);
+  ASSERT_EQ(causes.size(), 3u) << "and so do the other variables";
+  EXPECT_TRUE(std::ranges::any_of(causes, [](const Cause& cause) {
+    return cause.field == "spec.template.spec.containers[0].env[" + std::to_string(2 * kCausesMax) + "].name";
+  }));
+  env[0].as_object()["name"] = "D=E";
+  EXPECT_EQ(validate_update(info, now, old).size(), 4u) << "another wrong value in its place";
+  env.erase(env.begin());  // all others move
+  EXPECT_EQ(validate_update(info, now, old).size(), kCausesMax);
 }
 
 TEST(Validate, does_not_list_endlessly) {
