@@ -113,7 +113,7 @@ Result<ObjectPtr> Plan::decide(Prepared& write, const Entry& now) {
   Entry next;
   Event event{EventType::deleted, revision, nullptr, now.object};
   if (write.body) {
-    next.object = write.body->with_revision(revision, std::move(write.parsed));
+    next.object = write.body->with_revision(revision, std::move(write.parsed), now.object.get());
     next.row = now.object ? now.row : next_row_++;
     event.type = now.object ? EventType::modified : EventType::added;
     event.object = next.object;

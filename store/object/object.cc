@@ -46,6 +46,19 @@ class SnapshotMemory : public json::memory_resource {
     for (const auto& block : blocks_) Block::free(block);
   }
 
+  // No block is added any more, so that copies made from now on take what is left of them, then the heap. Returns their size.
+  // Call before other threads have a value in it.
+  size_t close() {
+    size_t size = 0, count = 0;
+    for (; count < kBlocksMax; ++count) {
+      const Block* block = blocks_[count].load(std::memory_order_acquire);
+      if (!block) break;
+      size += sizeof(Block) + block->size;
+    }
+    count_.store(count, std::memory_order_relaxed);
+    return size;
+  }
+
  private:
   static constexpr size_t kAlignment = alignof(std::max_align_t), kBlocksMax = 4;
 
@@ -74,7 +87,7 @@ class SnapshotMemory : public json::memory_resource {
 
   void* do_allocate(size_t size, size_t) override {
     size_t wanted = (size + kAlignment - 1) / kAlignment * kAlignment;
-    for (size_t i = 0; i < count_; i++) {
+    for (size_t i = 0, count = count_.load(std::memory_order_relaxed); i < count; i++) {
       Block* block = blocks_[i].load(std::memory_order_acquire);
       if (!block) block = add_block(i);
       if (void* taken = block->take(wanted)) return taken;
@@ -100,7 +113,7 @@ class SnapshotMemory : public json::memory_resource {
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
-  const size_t count_;
+  std::atomic<size_t> count_;                           // at most so many blocks
   std::array<std::atomic<Block*>, kBlocksMax> blocks_;  // all of the same size; the first always exists
 };
 
@@ -115,16 +128,29 @@ std::mutex& awake_mutex(const RestingObject* object) {
 class KeptParsed {
  public:
   void add(ObjectPtr object) {
+    const size_t weight = std::max(3 * object->text().size(), sys::PagePool::kPage) + kBeside;
     std::vector<ObjectPtr> gone;  // freed outside the lock
     kept_.with([&](Kept& kept) {
-      if (weight(*object) > kKeptParsedBytes) return gone.push_back(std::exchange(kept.large, std::move(object)));
-      kept.bytes += weight(*object);
-      kept.objects.push_back(std::move(object));
-      while (kept.bytes > kKeptParsedBytes) {
-        kept.bytes -= weight(*kept.objects.front());
-        gone.push_back(std::move(kept.objects.front()));
-        kept.objects.pop_front();
-      }
+      if (weight > kKeptParsedBytes) return gone.push_back(std::exchange(kept.large, std::move(object)));
+      kept.bytes += weight;
+      kept.objects.push_back({std::move(object), weight});
+      make_room(kept, gone);
+    });
+  }
+  // Keeps `now` in the place of the state before it, if that is kept: nobody reads it again, while the next change reads this
+  // one. `parsed_bytes`: of the parsed form of `now`.
+  void replace(const Object& before, const ObjectPtr& now, size_t parsed_bytes) {
+    const size_t weight = parsed_bytes + kBeside;
+    std::vector<ObjectPtr> gone;
+    kept_.with([&](Kept& kept) {
+      if (kept.large.get() == &before) return gone.push_back(std::exchange(kept.large, now));
+      auto its = std::find_if(kept.objects.rbegin(), kept.objects.rend(),  // mostly it is one of the last
+                              [&](const Entry& entry) { return entry.object.get() == &before; });
+      if (its == kept.objects.rend() || weight > kKeptParsedBytes) return;
+      kept.bytes = kept.bytes - its->weight + weight;
+      its->weight = weight;
+      gone.push_back(std::exchange(its->object, now));
+      make_room(kept, gone);
     });
   }
   void clear() {
@@ -137,12 +163,23 @@ class KeptParsed {
   }
 
  private:
+  static constexpr size_t kBeside = 512;  // bytes of an Object itself
+  struct Entry {
+    ObjectPtr object;
+    size_t weight;
+  };
   struct Kept {
-    std::deque<ObjectPtr, sys::SlabAllocator<ObjectPtr>> objects;
+    std::deque<Entry, sys::SlabAllocator<Entry>> objects;
     size_t bytes = 0;  // of `objects`
     ObjectPtr large;
   };
-  static size_t weight(const Object& object) { return std::max(3 * object.text().size(), sys::PagePool::kPage) + 512; }
+  static void make_room(Kept& kept, std::vector<ObjectPtr>& gone) {
+    while (kept.bytes > kKeptParsedBytes) {
+      kept.bytes -= kept.objects.front().weight;
+      gone.push_back(std::move(kept.objects.front().object));
+      kept.objects.pop_front();
+    }
+  }
   Guarded<Kept> kept_;
 };
 
@@ -266,6 +303,8 @@ std::string_view member(const json::object& map, std::string_view name) {
   const json::string* text = value ? value->if_string() : nullptr;
   return text ? std::string_view(text->data(), text->size()) : std::string_view();
 }
+
+constexpr size_t kHeapPerText = 8;  // bytes of the heap for a byte of text: about, with what the allocator adds
 
 size_t size_of(const std::string_view (&pieces)[3]) { return pieces[0].size() + pieces[1].size() + pieces[2].size(); }
 
@@ -418,14 +457,18 @@ Object::~Object() {
   if (resting_->awake_ == this) resting_->awake_ = nullptr;
 }
 
-void Object::take_over(json::value parsed) const {
+// Returns the size of what it took; 0: nothing.
+size_t Object::take_over(json::value parsed) const {
   bool of_one_thread = parsed.storage().is_deallocate_trivial();  // a monotonic_resource is not thread-safe for copies
-  if (!parsed.is_object() || of_one_thread) return;
+  if (!parsed.is_object() || of_one_thread) return 0;
   coracle::make(parsed, "metadata.resourceVersion") = std::to_string(revision());
+  auto* blocks = dynamic_cast<SnapshotMemory*>(parsed.storage().get());
+  const size_t size = blocks ? blocks->close() : kHeapPerText * text().size();
   std::call_once(parse_once_, [&] { new (&json_) json::value(std::move(parsed)); });
+  return size;
 }
 
-ObjectPtr Object::with_revision(Revision revision, json::value body) const {
+ObjectPtr Object::with_revision(Revision revision, json::value body, const Object* replaced) const {
   std::string digits = std::to_string(revision);
   const RestingObject& old = *resting_;
   if (!old.revision_at_) {  // unknown offset: parse the text once to find it
@@ -439,7 +482,8 @@ ObjectPtr Object::with_revision(Revision revision, json::value body) const {
   if (rests_packed(kind())) whole.reserve(size_of(parts.text)), whole.append(before).append(digits).append(after);
   RestingPtr resting = whole.empty() ? RestingObject::make(parts) : RestingObject::make_packed(parts, whole);
   auto out = std::make_shared<const Object>(Private(), std::move(resting), std::move(whole));
-  out->take_over(std::move(body));
+  const size_t parsed_bytes = out->take_over(std::move(body));
+  if (replaced && parsed_bytes > 0) KeptParsed::of_process().replace(*replaced, out, parsed_bytes);
   return out;
 }
 

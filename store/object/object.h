@@ -8,7 +8,8 @@
 //   RestingObject, in a cache ──awake()──▶ one Object for all concurrent users ──json()──▶ parsed once
 //                            ◀──at_rest()──
 // The Object is freed with its last user; recently used ones are kept, up to some megabytes (kKeptParsedBytes), and the last one
-// that alone would need more. Receivers of a change avoid the parsing, because the written JSON is passed along (with_revision).
+// that alone would need more. Receivers of a change avoid the parsing, because the written JSON is passed along (with_revision);
+// so does the next change, because what was written takes the place of the state that it was made from among those kept.
 #pragma once
 
 #include <atomic>
@@ -121,8 +122,9 @@ class Object : public std::enable_shared_from_this<const Object> {
   static Result<ObjectPtr> make(const Kind& kind, const json::value& body);
 
   // The same object with another revision in metadata.resourceVersion (for which the text must have space). `body`: the JSON from
-  // which this object was made, if it is not needed any more: it becomes the new object's parsed form.
-  ObjectPtr with_revision(Revision revision, json::value body = {}) const;
+  // which this object was made, if it is not needed any more: it becomes the new object's parsed form. `replaced`: the state
+  // before, which nobody reads from now on: if it is kept parsed, the new object is kept instead.
+  ObjectPtr with_revision(Revision revision, json::value body = {}, const Object* replaced = nullptr) const;
   // The same object for storing. To read the contents later, call awake() and keep the result.
   RestingPtr at_rest() const { return resting_; }
   // True if `stored` is equal except for the revision. Only for an object from make().
@@ -153,7 +155,7 @@ class Object : public std::enable_shared_from_this<const Object> {
 
  private:
   friend class RestingObject;
-  void take_over(json::value parsed) const;
+  size_t take_over(json::value parsed) const;
   bool can_be_found() const;
 
   const RestingPtr resting_;

@@ -232,6 +232,43 @@ TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
   EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
 }
 
+// So that each change of an object does not parse what the one before it has written.
+TEST(Object, what_is_written_is_kept_parsed_instead_of_what_it_replaces) {
+  const RestingPtr resting = MUST(made(kWeb))->at_rest();
+  auto change = [&](const ObjectPtr& before, Revision revision) {
+    json::value body = changeable_copy(*before);
+    make(body, "metadata.labels.revision") = std::to_string(revision);
+    ObjectPtr prepared = MUST(Object::make(kPod, body));
+    return prepared->with_revision(revision, std::move(body), before.get());
+  };
+  forget_parsed();
+  ObjectPtr first = resting->awake(), second = change(first, 2);
+  ObjectPtr third = change(second, 3);
+  const RestingPtr last = third->at_rest();
+  std::weak_ptr<const Object> seen_first = first, seen_second = second, seen_third = third;
+  first.reset(), second.reset();
+  EXPECT_TRUE(seen_first.expired());
+  EXPECT_TRUE(seen_second.expired());
+  third.reset();
+  ASSERT_FALSE(seen_third.expired());
+  EXPECT_EQ(last->awake()->label("revision"), "3");
+  EXPECT_EQ(to_text(last->awake()->json()), last->awake()->text());
+  for (size_t parsed = 0; parsed < kKeptParsedBytes;) {  // it is dropped like what was parsed
+    RestingPtr other = MUST(made(kWeb))->at_rest();
+    parsed += other->text_size();
+    (void)other->awake()->json();
+  }
+  EXPECT_TRUE(seen_third.expired());
+
+  ObjectPtr unread = MUST(made(kWeb));
+  json::value body = MUST(parse_json(kWeb, nullptr, body_memory(kWeb)));
+  ObjectPtr later = MUST(Object::make(kPod, body))->with_revision(9, std::move(body), unread.get());
+  const RestingPtr rests = later->at_rest();
+  std::weak_ptr<const Object> seen_later = later;
+  later.reset();
+  EXPECT_TRUE(seen_later.expired()) << "what it replaces is not kept";
+}
+
 TEST(Object, all_who_keep_it_keep_one) {
   ObjectPtr object = MUST(made(kWeb));
   RestingPtr resting = object->at_rest();
