@@ -310,23 +310,23 @@ namespace {
 Result<json::value> parse_body(std::string_view body, Encoding encoding, const schema::Type* expected,
                                registry::Duplicates* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
-  std::vector<std::string> paths;
+  std::vector<DuplicateKey> keys;
   if (encoding == Encoding::json) {
-    auto value = parse_json_as_go(body, kBodyBytesMax, duplicates ? &paths : nullptr, std::move(storage));
-    if (duplicates) note_duplicates(*duplicates, paths);
+    auto value = parse_json_as_go(body, kBodyBytesMax, duplicates ? &keys : nullptr, std::move(storage));
+    if (duplicates) note_duplicates(*duplicates, std::move(keys));
     return value;
   }
   if (trim(without_byte_order_mark(body)).starts_with("{")) {  // usually JSON, or YAML in flow style
-    auto value = parse_json(body, duplicates ? &paths : nullptr);
+    auto value = parse_json(body, duplicates ? &keys : nullptr);
     if (value) {
-      if (duplicates) note_duplicates_in_yaml(*duplicates, body, paths);
+      if (duplicates) note_duplicates_in_yaml(*duplicates, body, std::move(keys));
       store_whole_numbers_as_integers(*value);
       return value;
     }
-    paths.clear();
   }
+  std::vector<std::string> paths;
   auto documents = parse_yaml(body, nullptr, &paths);
-  if (duplicates) note_duplicates_in_yaml(*duplicates, body, paths);
+  if (duplicates) note_duplicates_in_yaml(*duplicates, body, !paths.empty());
   if (!documents) return bad_request(documents.error().text());  // includes excessive depth and aliases
   if (documents->size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents->size()));
   return std::move(documents->front());
@@ -348,15 +348,21 @@ Result<std::string> read_text(Call& call) {
   return body;
 }
 
-void note_duplicates(registry::Duplicates& duplicates, const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) duplicates.warnings.push_back(schema::duplicate_warning(path));
+void note_duplicates(registry::Duplicates& duplicates, std::vector<DuplicateKey> keys) {
+  for (DuplicateKey& key : keys) {
+    duplicates.warnings.push_back(schema::duplicate_warning(key.path));
+    duplicates.places.push_back(std::move(key.place));
+  }
 }
 
-void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, const std::vector<std::string>& paths) {
-  if (paths.empty()) return;
-  duplicates.warnings = duplicate_keys_by_line(text);
-  if (duplicates.warnings.empty()) return note_duplicates(duplicates, paths);  // JSON that is no YAML
-  duplicates.form = registry::Duplicates::Form::yaml;
+void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, std::vector<DuplicateKey> keys) {
+  note_duplicates_in_yaml(duplicates, text, !keys.empty());
+  if (duplicates.warnings.empty()) note_duplicates(duplicates, std::move(keys));  // JSON that is no YAML
+}
+
+void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, bool any) {
+  if (any) duplicates.warnings = duplicate_keys_by_line(text);
+  if (!duplicates.warnings.empty()) duplicates.form = registry::Duplicates::Form::yaml;
 }
 
 Result<json::value> read_value(Call& call, const schema::Type* expected, registry::Duplicates* duplicates) {

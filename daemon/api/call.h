@@ -102,10 +102,11 @@ Result<std::string> read_text(Call& call);
 // The request body as one JSON value. `duplicates` receives the keys that occur twice. Errors: bad_request, unsupported,
 // too_large.
 Result<json::value> read_value(Call& call, const schema::Type* expected, registry::Duplicates* duplicates = nullptr);
-// Sets the warnings about the keys that occur twice: in a JSON text; in a YAML text, or JSON read as YAML. `paths`: of these
-// keys.
-void note_duplicates(registry::Duplicates& duplicates, const std::vector<std::string>& paths);
-void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, const std::vector<std::string>& paths);
+// Sets the warnings about the keys that occur twice: in a JSON text; in JSON read as YAML; in a YAML text, where `any` says
+// whether there are some.
+void note_duplicates(registry::Duplicates& duplicates, std::vector<DuplicateKey> keys);
+void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, std::vector<DuplicateKey> keys);
+void note_duplicates_in_yaml(registry::Duplicates& duplicates, std::string_view text, bool any);
 // The same for an optional body.
 Result<std::optional<json::value>> read_optional_value(Call& call, const schema::Type* expected);
 

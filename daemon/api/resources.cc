@@ -118,50 +118,58 @@ Result<PatchType> patch_type(std::string_view content_type) {
                "application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml");
 }
 
-// Members of the operations of a JSON patch that are none, as warnings. Source: endpoints/handlers/patch.go, applyJSPatch.
-std::vector<std::string> unknown_members(const json::value& patch) {
-  std::vector<std::string> found;
+// Adds members of the operations of a JSON patch that are none to the warnings, in the order of the text. Source:
+// endpoints/handlers/patch.go, applyJSPatch.
+void note_unknown_members(registry::Duplicates& duplicates, const json::value& patch) {
+  std::vector<std::pair<JsonPlace, std::string>> found;
+  for (size_t i = 0; i < duplicates.warnings.size(); i++)
+    found.emplace_back(std::move(duplicates.places[i]), std::move(duplicates.warnings[i]));
   const json::array* operations = patch.if_array();
-  for (size_t i = 0; operations && i < operations->size(); i++) {
+  size_t unknown = 0;
+  for (uint32_t i = 0; operations && i < operations->size(); i++) {
     if (!(*operations)[i].is_object()) continue;
+    uint32_t at = 0;
     for (const auto& member : (*operations)[i].get_object()) {
       std::string_view name = member.key();
+      uint32_t position = at++;
       bool known = name == "op" || name == "path" || name == "from" || name == "value";
-      if (known || found.size() == schema::kFieldWarningsMax) continue;
-      found.push_back("json patch unknown field " + quoted(shortened_path("[" + std::to_string(i) + "]." + std::string(name))));
+      if (known || unknown++ >= schema::kFieldWarningsMax) continue;
+      std::string path = shortened_path("[" + std::to_string(i) + "]." + std::string(name));
+      found.emplace_back(JsonPlace{i, position}, "unknown field " + quoted(path));
     }
   }
-  return found;
+  std::ranges::stable_sort(found, {}, &std::pair<JsonPlace, std::string>::first);
+  duplicates.warnings.clear(), duplicates.places.clear();
+  for (auto& [place, warning] : found) {
+    duplicates.warnings.push_back("json patch " + warning);
+    duplicates.places.push_back(std::move(place));
+  }
 }
 
 Result<json::value> read_patch(Call& call, PatchType type, registry::Duplicates& duplicates) {
   std::string body = TRY(read_text(call));
-  std::vector<std::string> paths;
+  std::vector<DuplicateKey> keys;
   // Strategic and apply patches go through Go's interface{} in Kubernetes, where 1e3 is the integer 1000. Elsewhere JSON is
   // decoded at once, and an integer field refuses 1e3. Source: apimachinery pkg/runtime/converter.go; sigs.k8s.io/yaml.
   if (type != PatchType::apply) {
-    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, &paths, arena_for(body)));
+    json::value patch = TRY(parse_json_as_go(body, kBodyBytesMax, &keys, arena_for(body)));
     duplicates.form = registry::Duplicates::Form::patch;
-    note_duplicates(duplicates, paths);
-    if (type == PatchType::json) {
-      for (std::string& warning : duplicates.warnings) warning.insert(0, "json patch ");
-      std::vector<std::string> unknown = unknown_members(patch);
-      duplicates.warnings.insert(duplicates.warnings.begin(), unknown.begin(), unknown.end());
-    }
+    note_duplicates(duplicates, std::move(keys));
+    if (type == PatchType::json) note_unknown_members(duplicates, patch);
     if (type == PatchType::strategic) store_whole_numbers_as_integers(patch);
     return patch;
   }
   if (trim(without_byte_order_mark(body)).starts_with("{")) {
-    auto value = parse_json(body, &paths, body_memory(body));  // it may become an object
+    auto value = parse_json(body, &keys, body_memory(body));  // it may become an object
     if (value) {
-      note_duplicates_in_yaml(duplicates, body, paths);
+      note_duplicates_in_yaml(duplicates, body, std::move(keys));
       store_whole_numbers_as_integers(*value);
       return value;
     }
   }
-  paths.clear();
+  std::vector<std::string> paths;
   auto documents = parse_yaml(body, nullptr, &paths);
-  note_duplicates_in_yaml(duplicates, body, paths);
+  note_duplicates_in_yaml(duplicates, body, !paths.empty());
   if (!documents) return bad_request("error decoding YAML: " + documents.error().text());
   if (documents->size() != 1) return bad_request("an apply patch must be one YAML document");
   return std::move(documents->front());

@@ -185,7 +185,7 @@ Result<void> review(Call& call) {
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
   TRY(registry::settle_place(call.kind(), body, call.key()));
   schema::Decoded decoded = TRY(schema::decode(call.info->type(), std::move(body)));
-  TRY(registry::tell_unknown(call.info->type(), std::move(decoded.warnings), writer));
+  TRY(registry::tell_unknown(call.info->type(), decoded, writer));
   json::value answer = std::move(decoded.value);
   json::object status = TRY(status_of(call, answer));
   answer.get_object()["status"] = std::move(status);

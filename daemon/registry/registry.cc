@@ -189,7 +189,7 @@ class Warnings {
 
 Result<json::value> decode_body(const schema::KindInfo& info, json::value body, const Writer& writer) {
   schema::Decoded decoded = TRY(schema::decode(info.type(), std::move(body)));
-  TRY(tell_unknown(info.type(), std::move(decoded.warnings), writer));
+  TRY(tell_unknown(info.type(), decoded, writer));
   drop_repeated_owners(decoded.value, writer);
   return std::move(decoded.value);
 }
@@ -204,7 +204,7 @@ Result<json::value> decode_part(const schema::Type& type, const Key& key, json::
   schema::GroupVersion version = schema::split_api_version(type.api_version());
   TRY(settle_place({version.group, version.version, type.name(), {}}, body, key));
   schema::Decoded decoded = TRY(schema::decode(type, std::move(body)));
-  TRY(tell_unknown(type, std::move(decoded.warnings), writer));
+  TRY(tell_unknown(type, decoded, writer));
   return std::move(decoded.value);
 }
 
@@ -261,18 +261,27 @@ bool is_of_unknown(std::string_view duplicate, const std::vector<std::string>& u
   });
 }
 
+// The warnings about a JSON object in the order of its text: a key that is there twice is told before what follows it.
+std::vector<std::string> told_by_place(const schema::Decoded& decoded, const Duplicates& duplicates) {
+  std::vector<std::pair<const JsonPlace*, const std::string*>> found;
+  for (size_t i = 0; i < duplicates.warnings.size(); ++i)
+    if (!is_of_unknown(duplicates.warnings[i], decoded.warnings))
+      found.emplace_back(&duplicates.places[i], &duplicates.warnings[i]);
+  for (size_t i = 0; i < decoded.warnings.size(); ++i) found.emplace_back(&decoded.places[i], &decoded.warnings[i]);
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return *a.first < *b.first; });
+  std::vector<std::string> out;
+  for (const auto& [place, warning] : found) out.push_back(*warning);
+  return out;
+}
+
 // The warnings in Kubernetes' order.
-std::vector<std::string> told_in_order(std::vector<std::string> unknown, const Writer& writer) {
-  std::vector<std::string> duplicates = writer.duplicates.warnings;
-  if (writer.duplicates.form == Duplicates::Form::json) {
-    std::erase_if(duplicates, [&](const std::string& one) { return is_of_unknown(one, unknown); });
-    unknown.insert(unknown.end(), duplicates.begin(), duplicates.end());
-    return unknown;
-  }
+std::vector<std::string> told_in_order(const schema::Decoded& decoded, const Writer& writer) {
+  if (writer.duplicates.form == Duplicates::Form::json) return told_by_place(decoded, writer.duplicates);
+  std::vector<std::string> told = writer.duplicates.warnings;
   const bool is_strict_yaml = writer.duplicates.form == Duplicates::Form::yaml && writer.validation == FieldValidation::strict;
-  if (is_strict_yaml && !duplicates.empty()) duplicates = {yaml_error(duplicates)};
-  duplicates.insert(duplicates.end(), unknown.begin(), unknown.end());
-  return duplicates;
+  if (is_strict_yaml && !told.empty()) told = {yaml_error(told)};
+  told.insert(told.end(), decoded.warnings.begin(), decoded.warnings.end());
+  return told;
 }
 
 void take_field(json::object& object, const json::object& from, std::string_view field) {
@@ -381,9 +390,9 @@ schema::Manager applier_of(const schema::KindInfo& stored, const Writer& writer,
 
 }  // namespace
 
-Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer) {
+Result<void> tell_unknown(const schema::Type& type, const schema::Decoded& decoded, const Writer& writer) {
   if (writer.validation == FieldValidation::ignore) return {};
-  std::vector<std::string> found = told_in_order(std::move(unknown), writer);
+  std::vector<std::string> found = told_in_order(decoded, writer);
   if (writer.validation == FieldValidation::strict && !found.empty()) return schema::strict_error(type, found);
   if (writer.warnings)
     for (std::string& warning : found) writer.warnings->push_back(std::move(warning));

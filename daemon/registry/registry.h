@@ -25,20 +25,23 @@
 #include "store/kinds/strategy.h"
 #include "store/object/user.h"
 #include "store/schema/catalog_source.h"
+#include "store/schema/decode.h"
 
 namespace coracle::registry {
 
 enum class FieldValidation { ignore, warn, strict };
 
 // What the parser of a body has found: warnings about keys that occur twice. They are told as Kubernetes does for each form.
+// Source: sigs.k8s.io/json, kubernetes_patch.go; apimachinery runtime/serializer/json; apiserver endpoints/handlers/patch.go.
 struct Duplicates {
   enum class Form : uint8_t {
-    json,   // of an object: unknown fields first, and only once
+    json,   // of an object: in the order of the body, among the unknown fields, but none that is itself unknown
     patch,  // a JSON, merge or strategic merge patch: before the unknown fields of the result
     yaml,   // by line, before the unknown fields
   };
   Form form = Form::json;
   std::vector<std::string> warnings;
+  std::vector<JsonPlace> places;  // of these keys, in a JSON text
 };
 
 // The author and the options of a write.
@@ -60,7 +63,7 @@ Writer internal_writer(std::string field_manager = {});
 
 // Reports unknown fields (the warnings of schema::decode) and duplicate keys as warnings. Errors: bad_request if the client
 // requests strict validation.
-Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer);
+Result<void> tell_unknown(const schema::Type& type, const schema::Decoded& decoded, const Writer& writer);
 
 struct Written {
   ObjectPtr object;

@@ -70,7 +70,7 @@ Result<std::string> without_flaws(std::string_view text, Flaw flaw, size_t bytes
 
 }  // namespace
 
-Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, std::vector<std::string>* duplicates,
+Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, std::vector<DuplicateKey>* duplicates,
                                      json::storage_ptr storage) {
   auto value = parse_json(text, duplicates, storage);
   if (value) return value;

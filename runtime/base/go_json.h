@@ -15,7 +15,7 @@ namespace coracle {
 // As parse_json, but what is no Unicode becomes U+FFFD: each byte that is not part of UTF-8, and the escaped half of a surrogate
 // pair. For the bodies of requests. `bytes_max`: of the text that is then read, where U+FFFD takes three bytes. Errors: as
 // parse_json; too_large. Source: Go encoding/json, unquote
-Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, std::vector<std::string>* duplicates = nullptr,
+Result<json::value> parse_json_as_go(std::string_view text, size_t bytes_max, std::vector<DuplicateKey>* duplicates = nullptr,
                                      json::storage_ptr storage = {});
 
 // The integer for a number without a fraction, 1e3 or 1000.0, that fits into 64 bits.

@@ -22,11 +22,12 @@ struct DuplicateFinder : JsonWalker {
   struct Level {
     std::set<std::string, std::less<>> keys;
     std::string key;
-    int64_t index = -1;  // of an array's element; -1 for an object
+    int64_t index = -1;   // of an array's element; -1 for an object
+    uint32_t before = 0;  // of an object: different keys before `key`
   };
   std::vector<Level> levels;
   std::string partial;
-  std::vector<std::string>* found = nullptr;
+  std::vector<DuplicateKey>* found = nullptr;
 
   std::string path() const {
     std::string out;
@@ -34,6 +35,11 @@ struct DuplicateFinder : JsonWalker {
       if (level.index >= 0) out += "[" + std::to_string(level.index) + "]";
       else out += (out.empty() ? "" : ".") + level.key;
     }
+    return out;
+  }
+  JsonPlace place() const {
+    JsonPlace out;
+    for (const Level& level : levels) out.push_back(level.index >= 0 ? uint32_t(level.index) : level.before);
     return out;
   }
   void next() {
@@ -46,9 +52,11 @@ struct DuplicateFinder : JsonWalker {
   bool on_key_part(json::string_view part, size_t, error_code&) { return partial.append(part), true; }
   bool on_key(json::string_view part, size_t, error_code&) {
     partial.append(part);
-    levels.back().key = partial;
-    bool repeated = !levels.back().keys.insert(std::move(partial)).second;
-    if (repeated && found->size() < kDuplicateKeysMax) found->push_back(shortened_path(path()));
+    Level& level = levels.back();
+    level.key = partial;
+    level.before = uint32_t(level.keys.size());
+    bool repeated = !level.keys.insert(std::move(partial)).second;
+    if (repeated && found->size() < kDuplicateKeysMax) found->push_back({shortened_path(path()), place()});
     partial.clear();
     return true;
   }
@@ -190,7 +198,7 @@ bool same_json(const json::value& left, const json::value& right) {
   return left == right;
 }
 
-Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates, json::storage_ptr storage) {
+Result<json::value> parse_json(std::string_view text, std::vector<DuplicateKey>* duplicates, json::storage_ptr storage) {
   text = without_byte_order_mark(text);
   alignas(json::value) unsigned char stack[kJsonParserStack];
   json::stream_parser parser({}, options(), stack);

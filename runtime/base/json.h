@@ -22,9 +22,19 @@ constexpr size_t kDuplicateKeysMax = 100;  // per text; further duplicates are n
 constexpr size_t kJsonParserStack = 4096;  // bytes that a parser takes of its caller's stack: enough for most texts
 constexpr size_t kPathBytesMax = 512;      // of a path in a message: keys may be as long as the text that contains them
 
+// The place of a key or item in a text: for each level from outside, how many different keys or items are before it. Of two
+// places, the earlier one compares less.
+using JsonPlace = std::vector<uint32_t>;
+
+struct DuplicateKey {  // a key that its object has already
+  std::string path;    // dotted: "spec.list[1].a"
+  JsonPlace place;     // of the repetition
+  bool operator==(const DuplicateKey&) const = default;
+};
+
 // Parses JSON text. A UTF-8 byte order mark at the beginning is skipped. For duplicate keys the last one wins; if `duplicates` is
-// given, their dotted paths are added to it. Errors: bad_request, with the line and column of the syntax error.
-Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr,
+// given, they are added to it, in the order of the text. Errors: bad_request, with the line and column of the syntax error.
+Result<json::value> parse_json(std::string_view text, std::vector<DuplicateKey>* duplicates = nullptr,
                                json::storage_ptr storage = {});
 // An arena for the value of `text`: allocated at once, freed with the last value in it. For a request's body: it is for a single
 // thread and for values that do not grow for long. Copies of a value use the same arena.

@@ -131,6 +131,11 @@ void sort_keys(json::object& map) {
   for (auto& [key, value] : pairs) map.emplace(key, std::move(value));
 }
 
+struct UnknownField {
+  std::string warning;
+  JsonPlace place;
+};
+
 // Each method converts `value` to canonical form in place.
 class Decoder {
  public:
@@ -148,7 +153,7 @@ class Decoder {
     for (size_t i = 0; i < type.fields().size(); ++i) {
       const Field& field = type.fields()[i];
       json::value* member = members.at(i);
-      if (member && !member->is_null()) TRY(of_field(field, *member, Path(path, field.name())));
+      if (member && !member->is_null()) TRY(of_member(field, *member, *given, path));
       if (member && !member->is_null()) out.emplace(field.name(), std::move(*member));
       else if (field.always) out.emplace(field.name(), zero(field, given->storage()));
     }
@@ -157,12 +162,18 @@ class Decoder {
     return {};
   }
 
-  std::vector<std::string> warnings;
+  // The warnings in the order of the document, with their places.
+  std::vector<UnknownField> unknown() {
+    for (UnknownField& field : unknown_) std::ranges::reverse(field.place);
+    std::ranges::stable_sort(unknown_, {}, &UnknownField::place);
+    return std::move(unknown_);
+  }
 
  private:
   static constexpr size_t kUsualPlaces = 256;  // as many fields as a pod has on the way to a container's
   using Places = std::pmr::vector<json::value*>;
   size_t objects_ = 0;
+  std::vector<UnknownField> unknown_;  // with the innermost step of the place first
   std::array<std::byte, kUsualPlaces * sizeof(json::value*) + alignof(json::value*)> block_;  // the first memory of the places
   std::pmr::monotonic_buffer_resource memory_{block_.data(), block_.size()};
   Places places_{&memory_};  // for all objects on the stack, the innermost last
@@ -203,7 +214,7 @@ class Decoder {
       const Field& field = type.fields()[i];
       json::value* member = members.at(i);
       if (!member) continue;
-      if (!member->is_null()) TRY(of_field(field, *member, Path(path, field.name())));
+      if (!member->is_null()) TRY(of_member(field, *member, object, path));
       if (!member->is_null()) continue;
       if (field.always) *member = zero(field, object.storage());
       else gone.push_back(field.name());
@@ -213,10 +224,29 @@ class Decoder {
   }
 
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
+    uint32_t at = 0;
     for (const auto& pair : given) {
-      if (type.field(pair.key()) || warnings.size() >= kFieldWarningsMax) continue;
-      warnings.push_back("unknown field " + coracle::quoted(shortened_path(Path(path, pair.key()).text())));
+      uint32_t position = at++;
+      if (type.field(pair.key()) || unknown_.size() >= kFieldWarningsMax) continue;
+      unknown_.push_back({"unknown field " + coracle::quoted(shortened_path(Path(path, pair.key()).text())), {position}});
     }
+  }
+
+  // Adds a step to the places of the unknown fields that were found since there were `before` of them.
+  void add_step(size_t before, uint32_t position) {
+    for (size_t i = before; i < unknown_.size(); ++i) unknown_[i].place.push_back(position);
+  }
+
+  static uint32_t position_of(const json::value& member, const json::object& object) {
+    auto at = std::ranges::find_if(object, [&](const auto& pair) { return &pair.value() == &member; });
+    return uint32_t(at - object.begin());
+  }
+
+  Result<void> of_member(const Field& field, json::value& member, const json::object& object, const Path& path) {
+    size_t before = unknown_.size();
+    TRY(of_field(field, member, Path(path, field.name())));
+    if (unknown_.size() > before) add_step(before, position_of(member, object));
+    return {};
   }
 
   Result<void> either(const Type& type, json::value& value, const Path& path) {
@@ -242,7 +272,11 @@ class Decoder {
   Result<void> list(const Field& field, json::value& value, const Path& path) {
     json::array* items = value.if_array();
     if (!items) return mismatch(path, "a list", value);
-    for (size_t i = 0; i < items->size(); ++i) TRY(one(field, (*items)[i], Path(path, i)));
+    for (size_t i = 0; i < items->size(); ++i) {
+      size_t before = unknown_.size();
+      TRY(one(field, (*items)[i], Path(path, i)));
+      add_step(before, uint32_t(i));
+    }
     return {};
   }
 
@@ -252,7 +286,9 @@ class Decoder {
     for (auto& pair : *entries) {
       json::value& entry = pair.value();
       if (entry.is_null() && field.form == Form::time) continue;  // a zero time is null, as in a field that is always written
+      size_t before = unknown_.size();
       TRY(one(field, entry, Path::key(path, pair.key())));
+      if (unknown_.size() > before) add_step(before, position_of(entry, *entries));
     }
     sort_keys(*entries);
     return {};
@@ -359,7 +395,12 @@ Result<Decoded> decode(const Type& type, json::value value) {
   }
   auto decoded = decoder.object(type, value, is_secret(type) ? Path::of_secret() : Path());
   if (!decoded) return decoded.take_error().wrap(cannot_be_handled(type));
-  return Decoded{std::move(value), std::move(decoder.warnings)};
+  Decoded out{std::move(value), {}, {}};
+  for (UnknownField& field : decoder.unknown()) {
+    out.warnings.push_back(std::move(field.warning));
+    out.places.push_back(std::move(field.place));
+  }
+  return out;
 }
 
 std::string duplicate_warning(std::string_view path) { return "duplicate field " + quoted(path); }

@@ -21,7 +21,9 @@ constexpr size_t kObjectsMax = 500'000;  // in one body: a short text with many 
 
 struct Decoded {
   json::value value;
-  std::vector<std::string> warnings;  // unknown field "spec.foo"; one Warning header each for fieldValidation=Warn
+  // unknown field "spec.foo", in the order of the document; one Warning header each for fieldValidation=Warn
+  std::vector<std::string> warnings;
+  std::vector<JsonPlace> places;  // of these fields
 };
 
 // A value of a root type keeps its apiVersion and kind, or gets the type's. Idempotent: decoding a canonical value changes

@@ -196,9 +196,9 @@ TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
   using Texts = std::vector<std::string>;
   const std::string container = "spec.template.spec.containers[0]";
   EXPECT_EQ(warnings(client.ask("POST", deployments, spec(wrong, nested))),
-            (Texts{"unknown field \"" + container + ".nested\"", "unknown field \"spec.unknown\"", "unknown field \"spec.both\"",
-                   "duplicate field \"spec.paused\"", "duplicate field \"" + container + ".imagePullPolicy\""}))
-      << "what is unknown is not told as a duplicate too";
+            (Texts{"unknown field \"spec.unknown\"", "unknown field \"spec.both\"", "duplicate field \"spec.paused\"",
+                   "unknown field \"" + container + ".nested\"", "duplicate field \"" + container + ".imagePullPolicy\""}))
+      << "in the order of the text; what is unknown is not told as a duplicate too";
   const Texts merged{"duplicate field \"spec.both.in\"", "duplicate field \"spec.both\"", "duplicate field \"spec.paused\"",
                      "unknown field \"spec.unknown\"", "unknown field \"spec.both\""};
   for (const char* type : {"application/merge-patch+json", "application/strategic-merge-patch+json"}) {
@@ -210,10 +210,10 @@ TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
     EXPECT_EQ(told, want) << type;
   }
   const std::string operations = R"([{"op":"add","path":"/spec/unknown","value":1,"foo":2},
-    {"op":"add","path":"/spec/minReadySeconds","path":"/spec/other","value":2}])";
+    {"op":"add","path":"/spec/minReadySeconds","path":"/spec/other","bar":1,"value":2}])";
   EXPECT_EQ(warnings(client.ask("PATCH", deployments + "/d", operations, "Content-Type: application/json-patch+json\r\n")),
             (Texts{"json patch unknown field \"[0].foo\"", "json patch duplicate field \"[1].path\"",
-                   "unknown field \"spec.unknown\"", "unknown field \"spec.other\""}));
+                   "json patch unknown field \"[1].bar\"", "unknown field \"spec.unknown\"", "unknown field \"spec.other\""}));
   RawAnswer strict = client.ask("PATCH", deployments + "/d?fieldValidation=Strict",
                                 R"([{"op":"add","path":"/spec/minReadySeconds","value":3,"foo":1}])",
                                 "Content-Type: application/json-patch+json\r\n");

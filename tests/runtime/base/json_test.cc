@@ -23,19 +23,19 @@ TEST(Json, refuses_trailing_bytes_and_deep_nesting) {
 }
 
 TEST(Json, reports_duplicate_keys_by_path) {
-  std::vector<std::string> twice;
-  auto value = parse_json(R"({"spec":{"list":[{"a":1},{"a":1,"a":2}],"b":{},"b":{}}})", &twice);
+  std::vector<DuplicateKey> twice;
+  auto value = parse_json(R"({"x":0,"spec":{"list":[{"a":1},{"a":1,"b":[2],"a":2}],"b":{},"b":{}}})", &twice);
   ASSERT_TRUE(value);
-  EXPECT_EQ(twice, (std::vector<std::string>{"spec.list[1].a", "spec.b"}));
+  EXPECT_EQ(twice, (std::vector<DuplicateKey>{{"spec.list[1].a", {1, 0, 1, 2}}, {"spec.b", {1, 2}}}));
 }
 
 TEST(Json, names_duplicate_keys_in_bounded_words) {
   std::string text = "{\"" + std::string(1'000'000, 'k') + "\":{\"a\":0";
   for (int i = 0; i < 10'000; i++) text += ",\"a\":1";
-  std::vector<std::string> twice;
+  std::vector<DuplicateKey> twice;
   ASSERT_TRUE(parse_json(text + "}}", &twice));
   ASSERT_EQ(twice.size(), kDuplicateKeysMax);
-  EXPECT_LT(twice.front().size(), kPathBytesMax + 10);
+  EXPECT_LT(twice.front().path.size(), kPathBytesMax + 10);
   EXPECT_EQ(shortened_path("spec.replicas"), "spec.replicas");
   EXPECT_EQ(shortened_path(std::string(kPathBytesMax - 1, 'x') + "é!"), std::string(kPathBytesMax - 1, 'x') + "...");
 }

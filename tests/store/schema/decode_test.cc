@@ -53,9 +53,22 @@ TEST(Decode, spells_quantities_times_bytes_and_maps_in_one_way) {
 
 TEST(Decode, names_unknown_fields_by_path) {
   Outcome pod = decoded(kPod, R"({"foo":1,"spec":{"bar":2,"containers":[{"name":"a","ports":[{"baz":{}}]}]}})");
-  EXPECT_EQ(pod.warnings, (std::vector<std::string>{R"(unknown field "spec.containers[0].ports[0].baz")",
-                                                    R"(unknown field "spec.bar")", R"(unknown field "foo")"}));
+  EXPECT_EQ(pod.warnings, (std::vector<std::string>{R"(unknown field "foo")", R"(unknown field "spec.bar")",
+                                                    R"(unknown field "spec.containers[0].ports[0].baz")"}));
   EXPECT_EQ(pod.text.find("baz"), std::string::npos);
+}
+
+// Whatever the order of the schema's fields.
+TEST(Decode, names_unknown_fields_in_the_order_of_the_document) {
+  auto result = decode(catalog().of(kPod).type(),
+                       *parse_json(R"({"spec":{"containers":[{"name":"a"},{"x":1,"name":"b","y":{}}],"z":1},"b":1,)"
+                                   R"("metadata":{"c":1,"name":"p"},"a":1})"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->warnings,
+            (std::vector<std::string>{R"(unknown field "spec.containers[1].x")", R"(unknown field "spec.containers[1].y")",
+                                      R"(unknown field "spec.z")", R"(unknown field "b")", R"(unknown field "metadata.c")",
+                                      R"(unknown field "a")"}));
+  EXPECT_EQ(result->places, (std::vector<JsonPlace>{{0, 0, 1, 0}, {0, 0, 1, 2}, {0, 1}, {1}, {2, 0}, {3}}));
 }
 
 TEST(Decode, limits_how_many_it_names) {
