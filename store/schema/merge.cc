@@ -29,6 +29,43 @@ constexpr std::string_view kDeletePrefix = "$deleteFromPrimitiveList/";
 
 Error bad_patch(const std::string& what) { return Error(Code::bad_request, "strategic merge patch: " + what); }
 
+// Other names with a dollar are fields, though unknown ones.
+bool is_directive(std::string_view name) {
+  auto begins = [&](std::string_view prefix) { return name.starts_with(prefix.substr(0, prefix.size() - 1)); };
+  return name == kPatch || name == kRetainKeys || begins(kOrderPrefix) || begins(kDeletePrefix);
+}
+
+// The value of $patch; nullptr: none.
+const json::value* directive_of(const json::value& change) {
+  const json::object* object = change.if_object();
+  return object ? object->if_contains(kPatch) : nullptr;
+}
+
+bool is_deletion(const json::value& change) {
+  const json::value* directive = directive_of(change);
+  return directive && *directive == "delete";
+}
+
+// "merge" is one of the names of the design, but Kubernetes refuses it.
+Result<void> check_directive(const json::value& directive) {
+  if (directive == "replace" || directive == "delete") return {};
+  return bad_patch("unknown $patch " + coracle::quoted(shortened_path(to_text(directive))));
+}
+
+// Whether the patch's items come in this order. It may name others between them; an empty one says nothing. Source: apimachinery
+// strategicpatch, validatePatchWithSetOrderList.
+bool keeps_order(const Field& field, const json::array& patch, const json::array& order) {
+  if (order.empty()) return true;
+  ItemNumbers numbers = number_items(field, {&patch, &order});
+  size_t at = 0;
+  for (size_t i = 0; i < patch.size(); ++i) {
+    if (directive_of(patch[i])) continue;
+    while (at < order.size() && numbers.of_list[1][at] != numbers.of_list[0][i]) ++at;
+    if (at++ >= order.size()) return false;
+  }
+  return true;
+}
+
 // A list being merged: its current items, and their correspondence to items of the patch and of the requested order.
 class MergedList {
  public:
@@ -186,10 +223,11 @@ class Merger {
   Result<void> object(const Type* type, json::object& original, const json::object& patch) {
     bool goes_on = TRY(directives(original, patch));
     if (!goes_on) return {};
+    TRY(check_lists(type, patch));
     TRY(delete_from_primitive_lists(original, patch));
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
-      if (name.starts_with("$") || pair.value().is_null()) continue;
+      if (is_directive(name) || pair.value().is_null()) continue;
       TRY(member(field_of(type, name), name, original, patch, pair.value()));
     }
     drop_nulls_of(patch, original);
@@ -200,17 +238,52 @@ class Merger {
   // Handles directives for the whole object. False: nothing is left to merge.
   static Result<bool> directives(json::object& original, const json::object& patch) {
     if (const json::value* directive = patch.if_contains(kPatch)) {
-      std::string_view word = directive->is_string() ? std::string_view(directive->get_string()) : "";
-      if (word != "replace" && word != "delete" && word != "merge") return bad_patch("unknown $patch " + to_text(*directive));
-      if (word != "merge") original.clear();
-      if (word == "delete") return false;
+      TRY(check_directive(*directive));
+      original.clear();
+      if (*directive == "delete") return false;
     }
     if (const json::value* keys = patch.if_contains(kRetainKeys)) TRY(retain(original, patch, *keys));
     return true;
   }
 
+  // Checks the directives about lists of one object.
+  static Result<void> check_lists(const Type* type, const json::object& patch) {
+    for (const auto& pair : patch) {
+      const std::string_view directive = pair.key();
+      if (!is_directive(directive) || directive == kPatch || directive == kRetainKeys) continue;
+      const bool orders = directive.starts_with(kOrderPrefix);
+      if (!orders && !directive.starts_with(kDeletePrefix))
+        return bad_patch(coracle::quoted(shortened_path(std::string(directive))) + " names no list");
+      if (!pair.value().is_array()) return bad_patch(shortened_path(std::string(directive)) + " must be a list");
+      if (orders) TRY(check_order(type, directive.substr(kOrderPrefix.size()), patch, pair.value().get_array()));
+    }
+    return {};
+  }
+
+  static Result<void> check_order(const Type* type, std::string_view name, const json::object& patch, const json::array& order) {
+    if (!type) return {};
+    auto wrong = [&](std::string_view why) {
+      return bad_patch("$setElementOrder/" + shortened_path(std::string(name)) + std::string(why));
+    };
+    const Field* field = field_of(type, name);
+    if (!field || field->shape != Shape::list) return wrong(" is the order of no list");
+    bool keyed = field->merges && !field->merge_key().empty();
+    if (keyed && !std::all_of(order.begin(), order.end(), [](const json::value& item) { return item.is_object(); }))
+      return wrong(" must be a list of objects");
+    const json::value* change = patch.if_contains(name);
+    if (!change) return {};
+    if (!change->is_array()) return wrong(" is given, but the patch has no list of that name");
+    if (!keeps_order(*field, change->get_array(), order)) return wrong(" does not have the patch's items in their order");
+    return {};
+  }
+
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
                       const json::value& change) {
+    const json::value* there = original.if_contains(name);
+    if (is_deletion(change) && !(there && there->is_object())) {  // there is nothing to empty
+      if (there) original.stable_erase(original.find(name));
+      return {};
+    }
     json::value& old = original[name];
     if (change.is_object() && !(field && field->replaced)) {
       if (!old.is_object()) old.emplace_object();
@@ -247,7 +320,7 @@ class Merger {
   }
 
   static void drop_nulls_of(const json::object& patch, json::object& original) {
-    auto deletes = [&](const auto& pair) { return pair.value().is_null() && !pair.key().starts_with("$"); };
+    auto deletes = [&](const auto& pair) { return pair.value().is_null() && !is_directive(pair.key()); };
     bool any =
         std::any_of(patch.begin(), patch.end(), [&](const auto& pair) { return deletes(pair) && original.contains(pair.key()); });
     if (!any) return;
@@ -268,6 +341,7 @@ class Merger {
     json::array out(memory);
     out.reserve(value.get_array().size());
     for (const json::value& item : value.get_array()) {
+      if (is_deletion(item)) continue;
       json::value clean = TRY(cleaned(type, item, memory));
       out.push_back(std::move(clean));
     }
@@ -278,7 +352,7 @@ class Merger {
     if (!keys.is_array()) return bad_patch("$retainKeys must be a list");
     std::set<std::string_view> kept = texts_of(keys.get_array());
     for (const auto& pair : patch)
-      if (!pair.key().starts_with("$") && !pair.value().is_null() && !kept.contains(pair.key()))
+      if (!is_directive(pair.key()) && !pair.value().is_null() && !kept.contains(pair.key()))
         return bad_patch("$retainKeys does not contain " + coracle::quoted(shortened_path(pair.key())) +
                          ", which the patch sets");
     erase_members_if(original, [&](const auto& pair) { return !kept.contains(pair.key()); });
@@ -289,7 +363,6 @@ class Merger {
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
       if (!name.starts_with(kDeletePrefix)) continue;
-      if (!pair.value().is_array()) return bad_patch(std::string(name) + " must be a list");
       json::value* list = original.if_contains(name.substr(kDeletePrefix.size()));
       if (!list || !list->is_array()) continue;
       ItemNumbers numbers = number_values({&list->get_array(), &pair.value().get_array()});
@@ -308,7 +381,6 @@ class Merger {
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
       if (!name.starts_with(kOrderPrefix)) continue;
-      if (!pair.value().is_array()) return bad_patch(std::string(name) + " must be a list");
       name.remove_prefix(kOrderPrefix.size());
       const Field* field = field_of(type, name);
       json::value* list = original.if_contains(name);
@@ -356,27 +428,24 @@ class Merger {
   }
 
   Result<json::array> list(const Field& field, json::array original, const json::array& patch, const json::value* order) {
-    if (order && !order->is_array()) return bad_patch("$setElementOrder/" + std::string(field.name()) + " must be a list");
     std::string_view key = field.merge_key();
-    auto directive_of = [](const json::value& item) {
-      return item.is_object() ? item.get_object().if_contains(kPatch) : nullptr;
-    };
     if (!key.empty()) {
+      bool replaces = false;
       for (const json::value& change : patch) {
         if (!change.is_object()) return bad_patch("items of " + std::string(field.name()) + " must be objects");
-        if (const json::value* directive = directive_of(change); directive && *directive == "replace")
-          return replacement(field, patch, original.storage());
-        if (!change.get_object().contains(key)) {
+        const json::value* directive = directive_of(change);
+        if (directive) TRY(check_directive(*directive));
+        bool is_mark = directive && *directive == "replace";
+        replaces |= is_mark;
+        if (!is_mark && !change.get_object().contains(key)) {
           return bad_patch("an item of " + std::string(field.name()) + " does not contain its merge key " + std::string(key));
         }
       }
+      if (replaces) return replacement(field, patch, original.storage());
     }
     const bool is_done = TRY(change_in_place(field, original, patch, order ? &order->get_array() : nullptr));
     if (is_done) return original;
-    auto deletes = [&](const json::value& item) {
-      const json::value* directive = key.empty() ? nullptr : directive_of(item);
-      return directive && *directive == "delete";
-    };
+    auto deletes = [&](const json::value& item) { return !key.empty() && is_deletion(item); };
     json::array named(patch.storage());  // the order of the patch's items, if it has no explicit order
     for (size_t i = 0; !order && i < patch.size(); ++i)
       if (!deletes(patch[i]))
@@ -403,7 +472,7 @@ class Merger {
   Result<json::array> replacement(const Field& field, const json::array& patch, const json::storage_ptr& memory) {
     json::array out(memory);
     for (const json::value& item : patch) {
-      if (item.is_object() && item.get_object().contains(kPatch)) continue;
+      if (directive_of(item)) continue;
       json::value clean = TRY(cleaned(type_of(&field), item, memory));
       out.push_back(std::move(clean));
     }

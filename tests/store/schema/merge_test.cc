@@ -48,6 +48,15 @@ TEST(Merge, applies_patches) {
                    R"({"spec":{"securityContext":{"runAsUser":3}}})"},
           MergeRow{"an object is emptied", kPod, R"({"spec":{"securityContext":{"runAsUser":1}}})",
                    R"({"spec":{"securityContext":{"$patch":"delete"}}})", R"({"spec":{"securityContext":{}}})"},
+          MergeRow{"what is not there is not emptied", kPod, R"({"spec":{"nodeName":"n","hostname":"h"}})",
+                   R"({"spec":{"securityContext":{"$patch":"delete"},"hostname":{"$patch":"delete"}}})",
+                   R"({"spec":{"nodeName":"n"}})"},
+          MergeRow{
+              "nor in what is new", kPod, R"({"spec":{}})",
+              R"({"spec":{"affinity":{"nodeAffinity":{"$patch":"delete"}},"tolerations":[{"$patch":"delete"},{"key":"k"}]}})",
+              R"({"spec":{"affinity":{},"tolerations":[{"key":"k"}]}})"},
+          MergeRow{"other names with a dollar are fields", kPod, R"({"metadata":{"$y":2,"$z":3}})",
+                   R"({"metadata":{"$x":1,"$y":null}})", R"({"metadata":{"$z":3,"$x":1}})"},
           MergeRow{"a budget's selector is replaced", kPodDisruptionBudget,
                    R"({"spec":{"minAvailable":1,"selector":{"matchLabels":{"a":"1","b":"2"}}}})",
                    R"({"spec":{"selector":{"matchLabels":{"b":"3"}}}})",
@@ -70,10 +79,10 @@ TEST(Merge, applies_patches) {
           MergeRow{"items in another order get that", kPod, R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
                    R"({"spec":{"containers":[{"name":"c","image":"3"},{"name":"a","image":"1"}]}})",
                    R"({"spec":{"containers":[{"name":"b"},{"name":"c","image":"3"},{"name":"a","image":"1"}]}})"},
-          MergeRow{"an order that is the present one counts, not that of the items", kPod,
+          MergeRow{"an order that is the present one and names what is not there", kPod,
                    R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
                    R"({"spec":{"$setElementOrder/containers":[{"name":"a"},{"name":"x"},{"name":"c"}],
-                   "containers":[{"name":"c","image":"3"},{"name":"a","image":"1"}]}})",
+                   "containers":[{"name":"a","image":"1"},{"name":"c","image":"3"}]}})",
                    R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b"},{"name":"c","image":"3"}]}})"},
           MergeRow{"an order moves items that are not changed", kPod,
                    R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
@@ -89,6 +98,13 @@ TEST(Merge, applies_patches) {
                    R"({"status":{"$setElementOrder/conditions":[{"type":"Ready"},{"type":"A"}],
                    "conditions":[{"reason":null,"status":"True","type":"Ready"}]}})",
                    R"({"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"A","status":"True"}]}})"},
+          MergeRow{"an empty order says nothing", kPod, R"({"spec":{"containers":[{"name":"a"}]}})",
+                   R"({"spec":{"$setElementOrder/containers":[],"containers":[{"name":"a","image":"1"}]}})",
+                   R"({"spec":{"containers":[{"name":"a","image":"1"}]}})"},
+          MergeRow{
+              "what is deleted has no place in the order", kPod, R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+              R"({"spec":{"$setElementOrder/containers":[{"name":"b"}],"containers":[{"name":"a","$patch":"delete"},{"name":"b","image":"1"}]}})",
+              R"({"spec":{"containers":[{"name":"b","image":"1"}]}})"},
           MergeRow{"order alone", kPod, R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
                    R"({"spec":{"$setElementOrder/containers":[{"name":"b"},{"name":"a"}]}})",
                    R"({"spec":{"containers":[{"name":"b"},{"name":"a"}]}})"},
@@ -143,6 +159,36 @@ TEST(Merge, refuses_malformed_patches) {
     ASSERT_FALSE(merged) << patch;
     EXPECT_EQ(merged.error().code(), Code::bad_request);
   }
+}
+
+// Source: apimachinery strategicpatch, mergePatchIntoOriginal and mergeSliceWithSpecialElements.
+TEST(Merge, refuses_what_contradicts_itself) {
+  for (const char* patch : {
+           R"({"$setElementOrder/containers":[{"name":"b"},{"name":"a"}],"containers":[{"name":"a"},{"name":"b"}]})",
+           R"({"$setElementOrder/containers":[{"name":"b"}],"containers":[{"name":"a"}]})",
+           R"({"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a"},{"name":"a"}]})",
+           R"({"$setElementOrder/containers":[{"name":"a"}],"containers":null})",
+           R"({"$setElementOrder/containers":[{"name":"a"}],"containers":{"name":"a"}})",
+           R"({"$setElementOrder/containers":["a"]})",
+           R"({"$setElementOrder/nothing":[]})",
+           R"({"$setElementOrder/nodeName":[]})",
+           R"({"$setElementOrder":[]})",
+           R"({"$deleteFromPrimitiveListcontainers":[]})",
+           R"({"$patch":"merge"})",
+           R"({"containers":[{"name":"a","$patch":"merge"}]})",
+           R"({"containers":[{"$patch":"replace"},{"name":"a","$patch":"invent"}]})",
+           R"({"containers":[{"$patch":"replace"},{"image":"a"}]})",
+       }) {
+    json::value original = *parse_json(R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})");
+    auto merged = strategic_merge(catalog().of(kPod), original, json::object{{"spec", *parse_json(patch)}});
+    ASSERT_FALSE(merged) << patch;
+    EXPECT_EQ(merged.error().code(), Code::bad_request) << patch;
+  }
+  auto values = strategic_merge(catalog().of(kPod), *parse_json(R"({"metadata":{"finalizers":["a"]}})"),
+                                *parse_json(R"({"metadata":{"$setElementOrder/finalizers":["a"],"finalizers":["secret"]}})"));
+  ASSERT_FALSE(values);
+  EXPECT_EQ(values.error().text(),
+            "strategic merge patch: $setElementOrder/finalizers does not have the patch's items in their order");
 }
 
 struct ApplyRow {
