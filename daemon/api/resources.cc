@@ -54,8 +54,14 @@ Result<registry::ListRequest> list_request(Call& call) {
   return request;
 }
 
+// A list at revision 0 is whole, whatever its limit. Source: apiserver storage/cacher, computeListLimit.
+bool ignores_limit(const Call& call) {
+  return call.query().get("resourceVersion") == "0" && call.query().get("continue").empty();
+}
+
 Result<void> list(Call& call) {
   registry::ListRequest request = TRY(list_request(call));
+  if (ignores_limit(call)) request.options.limit = 0;
   engine::RestingPage page = TRY(call.context.registry.list_at_rest(call.kind(), request));
   answer_list(call, page);
   return {};
@@ -213,7 +219,7 @@ Result<void> remove(Call& call) {
 }
 
 Result<void> remove_all(Call& call) {
-  registry::ListRequest which = TRY(list_request(call));
+  registry::ListRequest which = TRY(list_request(call));  // with its limit in all cases: nobody deletes more than was said
   DeleteParameters parameters = TRY(read_delete_parameters(call));
   engine::RestingPage page =
       TRY(call.context.registry.remove_all(call.kind(), which, parameters.options, deleter(call, parameters)));

@@ -117,6 +117,16 @@ TEST_F(Reading, revisions_are_exact_or_not_older_than) {
   EXPECT_EQ(get_string(exact.json(), "metadata.resourceVersion"), first);
   EXPECT_EQ(items(list("resourceVersion=" + first + "&limit=5")), 1u) << "with a limit it is exact, for old clients' sake";
   EXPECT_EQ(items(list("resourceVersion=0&limit=5")), 2u);
+  for (const char* match : {"", "&resourceVersionMatch=NotOlderThan"}) {
+    RawAnswer whole = list("resourceVersion=0&limit=1" + std::string(match));
+    EXPECT_EQ(items(whole), 2u) << "at revision 0 the limit does not count" << match;
+    EXPECT_EQ(find(whole.json(), "metadata.continue"), nullptr);
+    EXPECT_EQ(find(whole.json(), "metadata.remainingItemCount"), nullptr);
+  }
+  RawAnswer page = list("resourceVersion=" + first + "&resourceVersionMatch=NotOlderThan&limit=1");
+  EXPECT_EQ(items(page), 1u);
+  std::string token(get_string(page.json(), "metadata.continue"));
+  EXPECT_EQ(get_string(get_array(list("resourceVersion=0&limit=1&continue=" + token).json(), "items")[0], "metadata.name"), "b");
   fixture.engine->compact(fixture.engine->revision());
   RawAnswer gone = list("resourceVersion=" + first + "&resourceVersionMatch=Exact");
   EXPECT_EQ(gone.status, 410);
