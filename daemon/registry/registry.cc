@@ -129,20 +129,18 @@ Error unpatchable(Error why) {
   return Error(Code::invalid, "the server rejected our request due to an error in our request").with(ErrorDetails{});
 }
 
-Error no_unique_name(const Kind& kind, std::string_view name) {
-  Error there = already_exists(kind, name);
-  ErrorDetails details = *there.details();
-  details.retry_after_seconds = 1;
-  return Error(Code::already_exists, there.text() + ", the server was not able to generate a unique name for the object")
-      .with(std::move(details));
-}
-
-// The error of a create whose name is taken. Source: registry/store.go, create.
-Error name_taken(const Kind& kind, std::string_view name, const Result<ObjectPtr>& there) {
+// The error of a create whose name is taken. For an object with a generateName, it says that the name was generated, even if the
+// client has given it. Source: registry/store.go, create; registry/rest/create.go, CheckGeneratedNameError.
+Error name_taken(const Kind& kind, std::string_view name, bool is_generated, const Result<ObjectPtr>& there) {
   Error error = already_exists(kind, name);
-  if (!there || !(*there)->deleting()) return error;
   ErrorDetails details = *error.details();
-  return Error(Code::already_exists, "object is being deleted: " + error.text()).with(std::move(details));
+  std::string text = error.text();
+  if (is_generated) {
+    text += ", the server was not able to generate a unique name for the object";
+    details.retry_after_seconds = 1;
+  }
+  if (there && (*there)->deleting()) text.insert(0, "object is being deleted: ");
+  return Error(Code::already_exists, std::move(text)).with(std::move(details));
 }
 
 // The error for an update without resourceVersion, for kinds that require it. Source: registry/store.go, Update.
@@ -548,7 +546,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
     if (made || attempt == kConflictAttempts) return made;
     bool taken = generated && made.error().code() == Code::already_exists;
     if (!taken && !quota_was_replaced(made.error())) return made;
-    if (taken && names++ == kNameAttempts) return no_unique_name(info.kind, metadata_of(decoded).name());
+    if (taken && names++ == kNameAttempts) return made;
   }
 }
 
@@ -585,8 +583,9 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   TRY(admission_.validate(request));
 
   Key key{place.ns, std::string(metadata_of(object).name())};
+  const bool is_generated = !metadata_of(object).generate_name().empty();
   if (writer.dry_run) {
-    if (auto there = engine_.get(stored.kind, key)) return name_taken(info.kind, key.name, there);
+    if (auto there = engine_.get(stored.kind, key)) return name_taken(info.kind, key.name, is_generated, there);
     make_metadata(object).erase("resourceVersion");
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(info, std::move(imagined)), true};
@@ -594,7 +593,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored, true, writer)};
   auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
   if (!made && quota_was_replaced(made.error())) return made.take_error();
-  if (!made && made.error().code() == Code::already_exists) return name_taken(info.kind, key.name, engine_.get(stored.kind, key));
+  if (!made && made.error().code() == Code::already_exists)
+    return name_taken(info.kind, key.name, is_generated, engine_.get(stored.kind, key));
   if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
 }

@@ -62,6 +62,29 @@ TEST_F(Writing, names_and_namespaces_are_settled) {
   EXPECT_EQ(message(versioned), "resourceVersion should not be set on objects to be created");
 }
 
+// Whoever generates names tries again with another one, after a second.
+TEST_F(Writing, a_name_that_is_taken_is_told_as_generated_where_it_may_be) {
+  const char* generated = R"(,"generateName":"m-")";
+  create("m", R"(,"finalizers":["example.com/hold"])");
+  RawAnswer plain = create("m"), both = create("m", generated);
+  EXPECT_EQ(plain.status, 409);
+  EXPECT_EQ(message(plain), "configmaps \"m\" already exists");
+  EXPECT_EQ(plain.header("Retry-After"), "");
+  EXPECT_EQ(both.status, 409);
+  EXPECT_EQ(get_string(both.json(), "reason"), "AlreadyExists");
+  EXPECT_EQ(message(both), "configmaps \"m\" already exists, the server was not able to generate a unique name for the object");
+  EXPECT_EQ(to_text(*find(both.json(), "details")), R"({"name":"m","kind":"configmaps","retryAfterSeconds":1})");
+  EXPECT_EQ(both.header("Retry-After"), "1");
+  client.ask("DELETE", at("m"));
+  for (const char* query : {"", "?dryRun=All"}) {
+    RawAnswer going = client.ask("POST", std::string(kMaps) + query, R"({"metadata":{"name":"m","generateName":"m-"}})");
+    EXPECT_EQ(message(going),
+              "object is being deleted: configmaps \"m\" already exists, the server was not able to generate a unique name for "
+              "the object")
+        << query;
+  }
+}
+
 TEST_F(Writing, yaml_may_stand_in_braces) {
   RawAnswer made =
       client.ask("POST", kMaps, "{metadata: {name: braced}, data: {a: 'yes'}}", "Content-Type: application/yaml\r\n");
