@@ -415,6 +415,18 @@ TEST_F(KindsTest, balancers_that_ask_each_node_get_a_port_for_it) {
   auto refused = fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":32000}})");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("cannot change healthCheckNodePort"), std::string::npos) << refused.error().text();
+  const std::string number = std::to_string(port);
+  auto own = fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"ports":[{"port":80,"nodePort":)" + number + "}]}}");
+  ASSERT_FALSE(own);
+  EXPECT_EQ(own.error().text(), "Service \"s\" is invalid: spec.ports[0].nodePort: Invalid value: " + number +
+                                    ": provided port is already allocated");
+  auto both = fixture.try_make(kService, R"({"metadata":{"name":"both","namespace":"default"},"spec":{"type":"LoadBalancer",
+    "externalTrafficPolicy":"Local","healthCheckNodePort":30010,"ports":[{"port":80,"nodePort":30010}]}})");
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().text(),
+            "Internal error occurred: failed to allocate requested HealthCheck NodePort 30010: provided port "
+            "is already allocated")
+      << "in Kubernetes' words";
   std::string taken =
       R"({"metadata":{"name":"t","namespace":"default"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":)" +
       std::to_string(port) + "}]}}";

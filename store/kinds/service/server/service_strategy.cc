@@ -119,7 +119,10 @@ Result<std::set<int64_t>> give_ports(json::value& service, const ServiceIndex::A
   std::map<int64_t, int64_t> by_port;  // 53 by TCP and by UDP have one node port
   for (view::ServicePort each : view::Service(service).spec().ports())
     if (int64_t number = each.node_port()) named.insert(number), by_port.emplace(each.port(), number);
-  if (int64_t number = view::Service(service).spec().health_check_node_port()) named.insert(number);
+  const int64_t health_port = view::Service(service).spec().health_check_node_port();
+  if (health_port) named.insert(health_port);
+  // Kubernetes accepts that, and the proxy cannot serve both. At a create, the health port is refused as taken, as there.
+  auto is_own_health_port = [&](int64_t number) { return number == health_port && kept.ports.contains(number); };
   std::set<std::pair<int64_t, std::string>> given;  // with the protocol
   for (size_t i = 0; i < all.size(); i++) {
     if (!all[i].is_object()) continue;
@@ -142,7 +145,7 @@ Result<std::set<int64_t>> give_ports(json::value& service, const ServiceIndex::A
                      {invalid_value(field, std::to_string(wanted),
                                     "provided port is not in the valid range. The range of valid ports is " +
                                         std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
-    } else if (is_taken(wanted) || given.contains({wanted, protocol})) {
+    } else if (is_taken(wanted) || is_own_health_port(wanted) || given.contains({wanted, protocol})) {
       return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is already allocated")});
     }
     given.emplace(wanted, protocol);
