@@ -211,7 +211,7 @@ class Server::State::RequestChain {
 
   bool impersonate() {
     auto other = auth::impersonated(impersonation_of(call_.head()), *call_.user, asked_, server_.authorizer);
-    if (!other) return refuse(other.error());
+    if (!other) return forbid(other.error());
     if (!*other) return true;
     call_.user = std::make_shared<const User>(std::move((*other)->user));
     if (record_) record_->as = call_.user, record_->constraint = std::move((*other)->constraint);
@@ -237,8 +237,7 @@ class Server::State::RequestChain {
     auth::Decision decision = server_.authorizer.authorize(*call_.user, asked_);
     if (record_) record_->allowed = decision.allowed, record_->reason = decision.reason;
     if (decision.allowed) return true;
-    call_.answer().headers.emplace_back("X-Content-Type-Options", "nosniff");
-    return refuse(auth::denial(*call_.user, asked_, decision.reason));
+    return forbid(auth::denial(*call_.user, asked_, decision.reason));
   }
 
   // A request whose body has not arrived frees its seats and takes one of its user's places for slow bodies. When the body is
@@ -281,6 +280,10 @@ class Server::State::RequestChain {
   }
 
   bool refuse(const Error& why) { return answer_error(call_, why), false; }
+  bool forbid(const Error& why) {  // Source: apiserver responsewriters/errors.go
+    call_.answer().headers.emplace_back("X-Content-Type-Options", "nosniff");
+    return refuse(why);
+  }
 
   State& server_;
   Call& call_;

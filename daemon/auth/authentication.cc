@@ -8,6 +8,7 @@
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 #include "store/schema/validate/findings.h"
+#include "store/schema/validate/syntax.h"
 
 namespace coracle::auth {
 namespace {
@@ -47,14 +48,37 @@ std::string_view node_of(std::string_view user) {
   return schema::dns_subdomain_problems(name).empty() ? name : std::string_view();
 }
 
-bool is_domain_prefixed(std::string_view key) {
-  constexpr std::string_view kPathMarks = "/-._~%!$&'()*+,;=:";
-  size_t slash = key.find('/');
-  if (slash == key.npos || slash + 1 == key.size() || !schema::dns_subdomain_problems(key.substr(0, slash)).empty()) return false;
-  std::string_view path = key.substr(slash + 1);
-  return std::all_of(path.begin(), path.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kPathMarks.find(c) != kPathMarks.npos;
-  });
+// Why an extra field may not be taken for some requests alone; "": it may. Source: apiserver, filters/impersonation/mode.go.
+std::string extra_problem(std::string_view key, const std::vector<std::string>& values) {
+  if (key.empty()) return "impersonating the empty string key in extra is not allowed";
+  schema::Findings findings;
+  schema::check_domain_path(findings, "extra.key", key);
+  std::vector<std::string> problems;
+  for (const Cause& cause : findings.take()) problems.push_back(cause.field + ": " + cause.message);
+  if (problems.size() == 1) return "impersonating an invalid key in extra is not allowed: " + problems[0];
+  if (!problems.empty()) return "impersonating an invalid key in extra is not allowed: [" + join(problems, ", ") + "]";
+  if (key != to_lower(key)) return "impersonating a non-lowercase key in extra is not allowed: " + coracle::quoted(key);
+  if (values.empty()) return "impersonating empty values in extra is not allowed";
+  if (std::find(values.begin(), values.end(), "") != values.end())
+    return "impersonating the empty string value in extra is not allowed";
+  return {};
+}
+
+// A list of texts as Go prints it for programmers.
+std::string go_list(const std::vector<std::string>& texts) {
+  if (texts.empty()) return "[]string(nil)";
+  std::vector<std::string> shown;
+  for (const std::string& text : texts) shown.push_back(coracle::quoted(std::string_view(text)));
+  return "[]string{" + join(shown, ", ") + "}";
+}
+
+// Source: apiserver, filters/impersonation/constrained_impersonation.go.
+Error nobody_named(const Impersonation& wanted) {
+  std::vector<std::string> fields;
+  for (const auto& [key, values] : wanted.extra) fields.push_back(coracle::quoted(std::string_view(key)) + ":" + go_list(values));
+  const std::string extra = fields.empty() ? "(nil)" : "{" + join(fields, ", ") + "}";
+  return bad_request("requested &user.DefaultInfo{Name:\"\", UID:" + coracle::quoted(std::string_view(wanted.uid)) + ", Groups:" +
+                     go_list(wanted.groups) + ", Extra:map[string][]string" + extra + "} without impersonating a user name");
 }
 
 // Asks the authorizer whether `user` may be the wanted user in one way. `way` "": by the verb impersonate, which gives every
@@ -65,9 +89,11 @@ class Impersonator {
   Impersonator(const Impersonation& wanted, const User& user, const Authorizer& authorizer, std::string_view way)
       : wanted_(wanted), user_(user), authorizer_(authorizer), way_(way) {}
 
-  bool may_request(Attributes request) const {
+  // The user for this request alone. Errors: forbidden.
+  Result<Impersonated> be_for(Attributes request) const {
     request.verb = "impersonate-on:" + way_ + ":" + request.verb;
-    return authorizer_.authorize(user_, request).allowed;
+    TRY(may(request));
+    return be();
   }
 
   // Errors: forbidden.
@@ -123,11 +149,9 @@ class Impersonator {
     size_t values_in_all = 0;
     for (const auto& [key, values] : wanted_.extra) {
       values_in_all += values.size();
-      bool good = is_domain_prefixed(key) && key == to_lower(key) && std::find(values.begin(), values.end(), "") == values.end();
-      if (constrained() && !good)
-        return denial(user_, asked(kAuthentication, "userextras", ""),
-                      "impersonating the extra field " + coracle::quoted(key) +
-                          " is not allowed: its key must be a domain-prefixed path in lower case, and its values not empty");
+      if (!constrained()) continue;
+      if (std::string problem = extra_problem(key, values); !problem.empty())
+        return denial(user_, asked(kAuthentication, "userextras", ""), problem);
     }
     if (constrained() && values_in_all >= kManyValues && may(asked(kAuthentication, "userextras", "*", "*"))) return {};
     for (const auto& [key, values] : wanted_.extra)
@@ -171,18 +195,16 @@ Result<UserPtr> Authenticator::authenticate(const Credentials& credentials) cons
 Result<std::optional<Impersonated>> impersonated(const Impersonation& wanted, const User& user, const Attributes& request,
                                                  const Authorizer& authorizer) {
   if (!wanted.any()) return std::optional<Impersonated>();
-  if (wanted.user.empty())
-    return bad_request("impersonation of groups, a uid or extra fields was requested without impersonating a user name");
+  if (wanted.user.empty()) return nobody_named(wanted);
   const std::string_view node = node_of(wanted.user);
   const bool account = account_of(wanted.user).has_value();
   const bool bare = wanted.uid.empty() && wanted.groups.empty() && wanted.extra.empty();
-  std::optional<Error> refusal;
+  std::optional<Error> refusal;  // of the first way that applies. Source: as for Impersonator, constrained_impersonation.go
   for (auto [way, applies] : {std::pair{"associated-node", bare && !node.empty() && runs_on(user, node)},
                               std::pair{"arbitrary-node", bare && !node.empty()}, std::pair{"serviceaccount", bare && account},
                               std::pair{"user-info", node.empty() && !account}}) {
-    Impersonator impersonator(wanted, user, authorizer, way);
-    if (!applies || !impersonator.may_request(request)) continue;
-    auto other = impersonator.be();
+    if (!applies) continue;
+    auto other = Impersonator(wanted, user, authorizer, way).be_for(request);
     if (other) return std::optional(*std::move(other));
     if (!refusal) refusal = other.take_error();
   }

@@ -301,11 +301,17 @@ TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
   EXPECT_EQ(as(admin, {"system:anonymous", "", {}, {}}), R"(system:anonymous ["system:unauthenticated"])");
   EXPECT_EQ(as(admin, {"system:serviceaccount:a:b", "", {}, {}}),
             R"(system:serviceaccount:a:b ["system:serviceaccounts" "system:serviceaccounts:a" "system:authenticated"])");
-  EXPECT_EQ(as(jane, {"bob", "", {}, {}}),
-            R"(users "bob" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope)");
+  auto refused = [](const std::string& way) {
+    return R"(pods is forbidden: User "jane" cannot impersonate-on:)" + way +
+           R"(:list resource "pods" in API group "" in the namespace "default")";
+  };
+  EXPECT_EQ(as(jane, {"bob", "", {}, {}}), refused("user-info")) << "the first way is told";
+  EXPECT_EQ(as(jane, {"system:serviceaccount:a:b", "", {}, {}}), refused("serviceaccount"));
+  EXPECT_EQ(as(jane, {"system:node:n", "", {}, {}}), refused("arbitrary-node"));
   EXPECT_EQ(
-      as(jane, {"system:serviceaccount:a:b", "", {}, {}}),
-      R"(serviceaccounts "b" is forbidden: User "jane" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a")");
+      as(jane, {"system:serviceaccount:a:b", "", {"dev"}, {}}),
+      R"(serviceaccounts "b" is forbidden: User "jane" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a")")
+      << "no other way applies";
   fixture.make(
       kClusterRole,
       R"({"metadata":{"name":"actor"},"rules":[{"verbs":["impersonate"],"apiGroups":[""],"resources":["users"],"resourceNames":["bob"]}]})");
@@ -313,16 +319,32 @@ TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
       kClusterRoleBinding,
       R"({"metadata":{"name":"actor"},"roleRef":{"kind":"ClusterRole","name":"actor"},"subjects":[{"kind":"User","name":"jane"}]})");
   EXPECT_EQ(as(jane, {"bob", "", {}, {}}), R"(bob ["system:authenticated"])");
+  EXPECT_EQ(as(jane, {"bob", "", {"dev"}, {}}), refused("user-info")) << "bob alone";
+  EXPECT_EQ(as(jane, {"bob", "u", {}, {}}), refused("user-info"));
+  EXPECT_EQ(as(jane, {"bob", "", {}, {{"scope", {"a"}}}}), refused("user-info"));
+  fixture.make(
+      kClusterRole,
+      R"({"metadata":{"name":"robots"},"rules":[{"verbs":["impersonate"],"apiGroups":[""],"resources":["serviceaccounts"]}]})");
+  fixture.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"robots"},"roleRef":{"kind":"ClusterRole","name":"robots"},"subjects":[{"kind":"User","name":"jane"}]})");
+  const std::string robot = "system:serviceaccount:a:b";
   EXPECT_EQ(
-      as(jane, {"bob", "", {"dev"}, {}}),
+      as(jane, {robot, "", {"dev"}, {}}),
       R"(groups "dev" is forbidden: User "jane" cannot impersonate resource "groups" in API group "" at the cluster scope)");
   EXPECT_EQ(
-      as(jane, {"bob", "u", {}, {}}),
+      as(jane, {robot, "u", {}, {}}),
       R"(uids.authentication.k8s.io "u" is forbidden: User "jane" cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope)");
   EXPECT_EQ(
-      as(jane, {"bob", "", {}, {{"scope", {"a"}}}}),
+      as(jane, {robot, "", {}, {{"scope", {"a"}}}}),
       R"(userextras.authentication.k8s.io "a" is forbidden: User "jane" cannot impersonate resource "userextras/scope" in API group "authentication.k8s.io" at the cluster scope)");
-  EXPECT_NE(as(admin, {"", "", {"dev"}, {}}).find("without impersonating a user"), std::string::npos);
+  EXPECT_EQ(as(admin, {"", "", {"dev"}, {}}),
+            R"(requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"dev"}, Extra:map[string][]string(nil)})"
+            " without impersonating a user name");
+  EXPECT_EQ(as(admin, {"", "u", {}, {{"a", {"x", "y"}}, {"b", {"z"}}}}),
+            R"(requested &user.DefaultInfo{Name:"", UID:"u", Groups:[]string(nil), )"
+            R"(Extra:map[string][]string{"a":[]string{"x", "y"}, "b":[]string{"z"}}})"
+            " without impersonating a user name");
 }
 
 TEST_F(Identity, may_be_taken_for_some_requests_alone) {
@@ -349,8 +371,9 @@ TEST_F(Identity, may_be_taken_for_some_requests_alone) {
   User jane = user("jane"), admin = user("root", {"system:masters"}), agent = account_user("default", "agent", "u");
   agent.extra["authentication.kubernetes.io/node-name"] = {"two"};
   EXPECT_EQ(as(jane, "list", {"bob", "", {}, {}}), R"(bob ["system:authenticated"] by impersonate:user-info)");
-  EXPECT_EQ(as(jane, "get", {"bob", "", {}, {}}),
-            R"(users "bob" is forbidden: User "jane" cannot impersonate resource "users" in API group "" at the cluster scope)")
+  EXPECT_EQ(
+      as(jane, "get", {"bob", "", {}, {}}),
+      R"(pods is forbidden: User "jane" cannot impersonate-on:user-info:get resource "pods" in API group "" in the namespace "default")")
       << "another verb";
   EXPECT_EQ(
       as(jane, "list", {"eve", "", {}, {}}),
@@ -361,7 +384,19 @@ TEST_F(Identity, may_be_taken_for_some_requests_alone) {
             std::string::npos);
   EXPECT_EQ(as(jane, "list", {"bob", "", {}, {{"example.com/scope", {"a"}}}}),
             R"(bob ["system:authenticated"] by impersonate:user-info)");
-  EXPECT_NE(as(jane, "list", {"bob", "", {}, {{"scope", {"a"}}}}).find("a domain-prefixed path"), std::string::npos);
+  const std::string no_extra =
+      R"(userextras.authentication.k8s.io is forbidden: User "jane" cannot impersonate:user-info resource "userextras" in API group )"
+      R"("authentication.k8s.io" at the cluster scope: impersonating )";
+  for (const auto& [key, value, why] : {
+           std::tuple(
+               "scope", "a",
+               R"(an invalid key in extra is not allowed: extra.key: Invalid value: "scope": must be a domain-prefixed path )"
+               R"((such as "acme.io/foo"))"),
+           std::tuple("", "a", "the empty string key in extra is not allowed"),
+           std::tuple("example.com/Scope", "a", R"(a non-lowercase key in extra is not allowed: "example.com/Scope")"),
+           std::tuple("example.com/scope", "", "the empty string value in extra is not allowed"),
+       })
+    EXPECT_EQ(as(jane, "list", {"bob", "", {}, {{key, {value}}}}), no_extra + why);
   EXPECT_EQ(as(jane, "get", {"system:node:one", "", {}, {}}),
             R"(system:node:one ["system:nodes" "system:authenticated"] by impersonate:arbitrary-node)");
   EXPECT_NE(as(jane, "get", {"system:node:two", "", {}, {}}).find(R"(nodes.authentication.k8s.io "two" is forbidden)"),
@@ -373,7 +408,8 @@ TEST_F(Identity, may_be_taken_for_some_requests_alone) {
       R"(system:serviceaccount:a:b ["system:serviceaccounts" "system:serviceaccounts:a" "system:authenticated"] by impersonate:serviceaccount)");
   EXPECT_EQ(as(agent, "get", {"system:node:two", "", {}, {}}),
             R"(system:node:two ["system:nodes" "system:authenticated"] by impersonate:associated-node)");
-  EXPECT_NE(as(agent, "get", {"system:node:one", "", {}, {}}).find("cannot impersonate resource"), std::string::npos)
+  EXPECT_NE(as(agent, "get", {"system:node:one", "", {}, {}}).find("cannot impersonate-on:arbitrary-node:get resource"),
+            std::string::npos)
       << "it runs on another node";
   EXPECT_EQ(as(admin, "get", {"bob", "", {"system:masters"}, {}}), R"(bob ["system:masters" "system:authenticated"] by )");
 }
