@@ -387,6 +387,26 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
 }
 
+TEST_F(Writing, a_body_is_limited_whatever_the_verb_and_the_coding) {
+  const std::string large(kBodyBytesMax, ' '), head = " HTTP/1.1\r\nHost: x\r\n";
+  const std::pair<std::string, std::string> verbs[] = {
+      {"POST", kMaps}, {"PUT", at("m")}, {"PATCH", at("m")}, {"DELETE", at("m")}, {"DELETE", kMaps}};
+  for (const auto& [verb, target] : verbs) {
+    const std::string type = verb == "PATCH" ? kMerge : "";
+    RawClient by_length(fixture.port(), &identity), by_chunks(fixture.port(), &identity);
+    by_chunks.send(verb + " " + target + head + type + "Transfer-Encoding: chunked\r\n\r\n300000\r\n" + large +
+                   "\r\n1\r\n \r\n0\r\n\r\n");
+    for (const RawAnswer& refused : {by_length.ask(verb, target, large + " ", type), by_chunks.receive()}) {
+      EXPECT_EQ(refused.status, 413) << verb << target;
+      EXPECT_EQ(get_string(refused.json(), "reason"), "RequestEntityTooLarge");
+      EXPECT_EQ(message(refused), "Request entity too large: limit is 3145728");
+      EXPECT_EQ(find(refused.json(), "details"), nullptr);
+    }
+  }
+  RawAnswer just = client.ask("POST", kMaps, R"({"metadata":{"name":"just"}})" + large.substr(28));
+  EXPECT_EQ(just.status, 201) << "the limit itself is no excess: " << just.body;
+}
+
 TEST_F(Writing, deletions_follow_the_body_or_else_the_query) {
   struct Row {
     const char *query, *body;
