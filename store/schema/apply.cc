@@ -46,7 +46,8 @@ bool tells_holders(const json::value& object) {
     std::string_view operation = get_string(entry, "operation");
     const json::value* fields = find(entry, "fieldsV1");
     return (operation == "Apply" || operation == "Update") && !get_string(entry, "apiVersion").empty() &&
-           get_string(entry, "fieldsType") == "FieldsV1" && fields && fields->is_object() && is_field_set(fields->get_object());
+           get_string(entry, "fieldsType") == "FieldsV1" &&
+           (!fields || (fields->is_object() && is_field_set(fields->get_object())));  // no fields: the entry is dropped
   });
 }
 
@@ -425,9 +426,9 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
                   WallTime now) {
   if (!object.is_object()) return;
   const json::value* given = find(object, "metadata.managedFields");
-  const json::array* list = given ? given->if_array() : nullptr;
-  const json::object* first = list && !list->empty() ? list->front().if_object() : nullptr;
-  bool reset = list && (list->empty() || (first && first->empty()));
+  const json::array* entries_given = given ? given->if_array() : nullptr;
+  const json::object* only = entries_given && entries_given->size() == 1 ? entries_given->front().if_object() : nullptr;
+  bool reset = entries_given && (entries_given->empty() || (only && only->empty()));
   if (reset && manager.subresource.empty()) {
     write_entries(object, {});
     return;

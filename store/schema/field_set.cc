@@ -6,6 +6,7 @@
 #include <array>
 #include <memory_resource>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace coracle::schema {
@@ -111,36 +112,55 @@ bool is_implied(const Place& place, const json::value& value) {
   return !said;
 }
 
-// The children of one value, for lookups from another value by what for_each_child() gives: the name of a member, the whole
-// element of an item.
-class Known {
- public:
-  Known(const Place& place, const json::value& value) : value_(value) {
-    const json::array* items = is_list(place) ? value.if_array() : nullptr;
-    if (!items) return;
-    items_.reserve(items->size());
-    ItemElements elements(place);
-    for (const json::value& item : *items) items_.push_back({std::pmr::string(elements.of(item), &memory_.resource), &item});
-    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+// The member of an object, or of what should be one.
+const json::value* member_of(const json::value& value, std::string_view name) {
+  const json::object* object = value.if_object();
+  return object ? object->if_contains(name) : nullptr;
+}
+
+// An item of a list, with its element.
+struct ListItem {
+  std::pmr::string element;
+  const json::value* value;
+};
+
+// The items of two versions of a list that have one element. Several in one version are one item that is repeated.
+struct SameItems {
+  std::span<const ListItem> before, now;
+  bool equal() const {
+    return std::ranges::equal(before, now, [](const ListItem& a, const ListItem& b) { return same_json(*a.value, *b.value); });
+  }
+};
+
+// Calls each(element, place of an item, SameItems) for every element of two versions of a list, in order.
+template <typename F>
+void for_each_element(const Place& place, const json::value& before, const json::value& now, F&& each) {
+  NoteMemory<2048> memory;
+  ItemElements elements(place);
+  auto sorted = [&](const json::value& list) {
+    std::pmr::vector<ListItem> items(&memory.resource);
+    const json::array* array = list.if_array();
+    if (!array) return items;
+    items.reserve(array->size());
+    for (const json::value& item : *array) items.push_back({std::pmr::string(elements.of(item), &memory.resource), &item});
+    std::sort(items.begin(), items.end(), [](const ListItem& a, const ListItem& b) {
       return a.element != b.element ? a.element < b.element : a.value < b.value;  // both are in one list: in its order
     });
-  }
-  const json::value* at(std::string_view name) const {
-    if (const json::object* object = value_.if_object()) return object->if_contains(name);
-    auto found = std::lower_bound(items_.begin(), items_.end(), name,
-                                  [](const Item& item, std::string_view wanted) { return item.element < wanted; });
-    return found == items_.end() || found->element != name ? nullptr : found->value;  // of duplicates the first
-  }
-
- private:
-  struct Item {
-    std::pmr::string element;
-    const json::value* value;
+    return items;
   };
-  const json::value& value_;
-  NoteMemory<1024> memory_;
-  std::pmr::vector<Item> items_{&memory_.resource};
-};
+  const std::pmr::vector<ListItem> olds = sorted(before), news = sorted(now);
+  const Place inner = place.kind == Place::Kind::list_map ? Place::of_item(*place.field) : Place{};
+  auto old = olds.begin(), fresh = news.begin();
+  while (old != olds.end() || fresh != news.end()) {
+    bool is_gone = fresh == news.end() || (old != olds.end() && old->element < fresh->element);
+    const std::string_view element = is_gone ? old->element : fresh->element;
+    auto other = [&](const ListItem& item) { return item.element != element; };
+    auto old_end = std::find_if(old, olds.end(), other), fresh_end = std::find_if(fresh, news.end(), other);
+    each(element, inner, SameItems{{old, old_end}, {fresh, fresh_end}});
+    old = old_end;
+    fresh = fresh_end;
+  }
+}
 
 // A set that is made one element after the other, in any order. Only elements that are in it get a name.
 class GrowingSet {
@@ -298,26 +318,50 @@ json::object fields_of(const Place& place, const json::value& value, Dots dots) 
   return Members(dots, value.storage()).of(place, value, false);
 }
 
+// Repeated items are compared, added and removed together, as one leaf. Source: structured-merge-diff, typed/compare.go,
+// visitListItems.
 json::object changed_fields(const Place& place, const json::value& before, const json::value& now) {
   GrowingSet set;
-  Known known(place, before);
-  for_each_child(place, now, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
-    const json::value* old = known.at(name);
+  auto compare = [&](std::string_view prefix, std::string_view name, const Place& child, const json::value* old,
+                     const json::value& value) {
     if (old ? same_json(*old, value) : is_implied(child, value)) return;
     bool whole = !old || child.kind == Place::Kind::leaf;
     json::object inner = whole ? Members(Dots::yes, now.storage()).of(child, value, place.kind != Place::Kind::object)
                                : changed_fields(child, *old, value);
     if (whole || !inner.empty()) set.add(prefix, name, std::move(inner));
-  });
+  };
+  if (is_list(place)) {
+    for_each_element(place, before, now, [&](std::string_view element, const Place& item, const SameItems& same) {
+      bool is_leaf = same.now.size() > 1, was_leaf = same.before.size() > 1;
+      if (same.now.size() == 1)
+        compare("", element, item, same.before.size() == 1 ? same.before[0].value : nullptr, *same.now[0].value);
+      else if (is_leaf && !(was_leaf && same.equal())) set.add("", element, json::object(now.storage()));
+    });
+  } else {
+    for_each_child(place, now, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
+      compare(prefix, name, child, member_of(before, name), value);
+    });
+  }
   return set.take(now.storage());
 }
 
 json::object removed_fields(const Place& place, const json::value& before, const json::value& now) {
   GrowingSet set;
-  Known known(place, now);
+  if (is_list(place)) {
+    for_each_element(place, before, now, [&](std::string_view element, const Place& item, const SameItems& same) {
+      bool is_leaf = same.now.size() > 1, was_leaf = same.before.size() > 1;
+      if (same.before.empty() || (was_leaf && is_leaf)) return;
+      if (was_leaf) return set.add("", element, json::object(now.storage()));
+      const json::value& value = *same.before[0].value;
+      if (same.now.size() != 1) return set.add("", element, Members(Dots::yes, now.storage()).of(item, value, true));
+      json::object inner = removed_fields(item, value, *same.now[0].value);
+      if (!inner.empty()) set.add("", element, std::move(inner));
+    });
+    return set.take(now.storage());
+  }
   for_each_child(place, before,
                  [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
-                   const json::value* left = known.at(name);
+                   const json::value* left = member_of(now, name);
                    if (!left) return set.add(prefix, name, Members(Dots::yes, now.storage()).of(child, value, true));
                    if (child.kind == Place::Kind::leaf || same_json(*left, value)) return;
                    json::object inner = removed_fields(child, value, *left);

@@ -339,6 +339,13 @@ TEST(Apply, a_body_can_reset_the_record) {
   json::value judged = parsed(R"({"metadata":{"managedFields":[]},"spec":{"replicas":1},"status":{"replicas":1}})");
   track_update(catalog().of(kDeployment), old, judged, {"judge", "status"}, kNow);
   EXPECT_EQ(fields_of_manager(judged, "me"), fields_of_manager(old, "me")) << "but not by its status";
+  json::value more = parsed(R"({"metadata":{"managedFields":[{},{}]},"spec":{"replicas":1}})");
+  track_update(catalog().of(kDeployment), old, more, {"me"}, kNow);
+  EXPECT_EQ(fields_of_manager(more, "me"), fields_of_manager(old, "me")) << "one empty entry resets, two are nonsense";
+  json::value holder_of_nothing = parsed(
+      R"({"metadata":{"managedFields":[{"manager":"x","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1"}]},"spec":{"replicas":1}})");
+  track_update(catalog().of(kDeployment), old, holder_of_nothing, {"me"}, kNow);
+  EXPECT_EQ(find(holder_of_nothing, "metadata.managedFields"), nullptr) << "who holds nothing is not kept";
 }
 
 TEST(Apply, a_body_can_hand_fields_to_another_holder) {
@@ -470,6 +477,36 @@ TEST(Apply, what_stays_has_lost_nothing_even_if_items_are_repeated) {
   EXPECT_EQ(to_text(removed_fields(root, pod, other)), "{}");
   EXPECT_EQ(to_text(changed_fields(root, pod, other)), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
   EXPECT_EQ(to_text(removed_fields(root, other, pod)), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
+}
+
+// Source: structured-merge-diff, typed/compare.go, visitListItems.
+TEST(Apply, a_repeated_item_is_one_field) {
+  const Place root = Place::of(catalog().of(kPod).type());
+  auto pod = [](const std::string& env) {
+    return parsed(R"({"spec":{"containers":[{"name":"c","image":"i","env":[)" + env + "]}]}}");
+  };
+  auto in_env = [](const std::string& fields) {
+    return R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:env":{)" + fields + "}}}}}";
+  };
+  const std::string one = R"({"name":"A","value":"1"})", two = R"({"name":"A","value":"2"})",
+                    other = R"({"name":"B","value":"1"})";
+  const std::string a = R"("k:{\"name\":\"A\"}":)", b = R"("k:{\"name\":\"B\"}":)",
+                    whole = R"({".":{},"f:name":{},"f:value":{}})";
+  struct Row {
+    std::string before, now, changed, removed;
+  };
+  for (const Row& row : {
+           Row{one + "," + two, one + "," + two + "," + other, in_env(b + whole), "{}"},
+           Row{other + "," + one + "," + two, one + "," + two, "{}", in_env(b + whole)},
+           Row{one + "," + two, two + "," + one, in_env(a + "{}"), "{}"},
+           Row{one + "," + two, one, in_env(a + whole), in_env(a + "{}")},
+           Row{one, one + "," + two, in_env(a + "{}"), in_env(a + whole)},
+           Row{one + "," + two, other, in_env(b + whole), in_env(a + "{}")},
+           Row{other, one + "," + two, in_env(a + "{}"), in_env(b + whole)},
+       }) {
+    EXPECT_EQ(to_text(changed_fields(root, pod(row.before), pod(row.now))), row.changed) << row.before << " to " << row.now;
+    EXPECT_EQ(to_text(removed_fields(root, pod(row.before), pod(row.now))), row.removed) << row.before << " to " << row.now;
+  }
 }
 
 TEST(Apply, refuses_two_items_that_are_the_same_one) {
