@@ -150,6 +150,14 @@ Error version_demanded(const Kind& kind, std::string_view name) {
   return invalid(named, name, {invalid_value("metadata.resourceVersion", "0", "must be specified for an update")});
 }
 
+// A patch for another object is invalid, where an update is a conflict. Components get the conflict (store/client/client.h).
+// Source: registry/rest/update.go, where the precondition of a patch is none.
+Result<void> check_patched_uid(const Kind& kind, const json::value& patched, const Object& old) {
+  std::string_view uid = metadata_of(patched).uid();
+  if (uid.empty() || uid == old.uid()) return {};
+  return invalid(kind, old.name(), {invalid_value("metadata.uid", quoted(uid), "field is immutable")});
+}
+
 // Removes duplicate owner references and warns the client.
 void drop_repeated_owners(json::value& object, const Writer& writer) {
   json::value* owners = make_metadata(object).if_contains("ownerReferences");
@@ -665,6 +673,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         auto decoded = decode_body(info, std::move(body), recorder);
         if (!decoded && applies) return decoded.take_error();
         if (!decoded) return unreadable_patch(decoded.error());
+        if (!writer.internal) TRY(check_patched_uid(info.kind, *decoded, old));
         return keep_split(target, *std::move(decoded), old);
       },
       revision.empty(), recorder);

@@ -39,6 +39,18 @@ HttpRequest request_of(const char* method, std::string path, std::string body = 
   return request;
 }
 
+// A server calls a patch with another object's uid invalid. For a Client it is a failed precondition.
+bool is_about_uid(const Error& error) {
+  return error.code() == Code::invalid && error.details() &&
+         std::ranges::any_of(error.details()->causes, [](const Cause& cause) { return cause.field == "metadata.uid"; });
+}
+
+Error as_conflict(const Error& error) {
+  ErrorDetails details = *error.details();
+  details.reason.clear();
+  return Error(Code::conflict, std::string(error.text())).with(std::move(details));
+}
+
 void ask(HttpRequest& request, const char* name, std::string_view value) {
   if (!value.empty()) request.query.emplace_back(name, value);
 }
@@ -300,7 +312,9 @@ Result<ObjectPtr> Remote::patch(const Kind& kind, const Key& key, PatchType type
   HttpRequest request = request_of("PATCH", api_path(kind, key.ns, key.name, options.subresource), to_text(patch));
   request.content_type = content_type(type);
   ask(request, options);
-  return send_for_object(kind, std::move(request));
+  auto patched = send_for_object(kind, std::move(request));
+  if (!patched && is_about_uid(patched.error())) return as_conflict(patched.error());
+  return patched;
 }
 
 Result<void> Remote::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {

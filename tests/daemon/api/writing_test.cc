@@ -387,6 +387,26 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
 }
 
+// Controllers patch with the uid of the object that they mean, and know by "Invalid" that another one has its name now.
+TEST_F(Writing, a_patch_for_another_object_is_invalid) {
+  create("m");
+  const std::string other = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","uid":"other"},"data":{"a":"b"}})";
+  const std::pair<const char*, const char*> types[] = {{kMerge, ""},
+                                                       {"Content-Type: application/strategic-merge-patch+json\r\n", ""},
+                                                       {"Content-Type: application/apply-patch+yaml\r\n", "?fieldManager=me"}};
+  for (const auto& [type, query] : types) {
+    RawAnswer refused = client.ask("PATCH", at("m") + query, other, type);
+    EXPECT_EQ(refused.status, 422) << type;
+    EXPECT_EQ(get_string(refused.json(), "reason"), "Invalid");
+    EXPECT_EQ(message(refused), "ConfigMap \"m\" is invalid: metadata.uid: Invalid value: \"other\": field is immutable");
+    EXPECT_EQ(get_string(get_array(refused.json(), "details.causes")[0], "field"), "metadata.uid");
+  }
+  EXPECT_EQ(client.ask("PUT", at("m"), other).status, 409) << "an update has it as its precondition";
+  RawAnswer stale = client.ask("PATCH", at("m"), R"({"metadata":{"uid":"other","resourceVersion":"1"}})", kMerge);
+  EXPECT_EQ(stale.status, 409) << "the version is compared first";
+  EXPECT_EQ(find(client.get(at("m")).json(), "data"), nullptr) << "nothing was written";
+}
+
 TEST_F(Writing, a_body_is_limited_whatever_the_verb_and_the_coding) {
   const std::string large(kBodyBytesMax, ' '), head = " HTTP/1.1\r\nHost: x\r\n";
   const std::pair<std::string, std::string> verbs[] = {
