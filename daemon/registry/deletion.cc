@@ -16,6 +16,19 @@ namespace {
 
 constexpr int64_t kPodGraceSeconds = 30;
 
+// Source: kubernetes pkg/registry/core/namespace/storage, which has its own words.
+Result<void> check_preconditions_of_namespace(const Object& object, const DeleteOptions& options) {
+  auto failed = [&](std::string_view what, const std::string& wanted, const std::string& found) {
+    return conflict(object.kind(), object.name(),
+                    "Precondition failed: " + std::string(what) + " in precondition: " + wanted + ", " + std::string(what) +
+                        " in object meta: " + found);
+  };
+  if (options.uid && *options.uid != object.uid()) return failed("UID", *options.uid, object.uid());
+  if (options.revision && *options.revision != object.revision())
+    return failed("ResourceVersion", std::to_string(*options.revision), std::to_string(object.revision()));
+  return {};
+}
+
 Result<void> check_preconditions(const Object& object, const DeleteOptions& options) {
   Kind kind = object.kind();
   kind.resource = kind.kind;  // Kubernetes' message has the kind here
@@ -101,7 +114,7 @@ Result<DeletionPlan> shorten(const Object& object, int64_t granted, const Delete
 
 Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindTraits& traits,
                                    WallTime now) {
-  TRY(check_preconditions(object, options));
+  TRY(traits.awaits_finalize ? check_preconditions_of_namespace(object, options) : check_preconditions(object, options));
   int64_t granted = object.deleting() ? metadata_of(object).deletion_grace_period_seconds() : 0;
   if (traits.graceful && granted > 0) return shorten(object, granted, options, traits, now);
   json::value body = changeable_copy(object);

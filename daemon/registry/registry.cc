@@ -825,7 +825,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
   // A user who changes nothing confirms all of the object, and not only its heartbeat.
-  const bool is_beat = is_heartbeat(stored, old.json(), object) && (writer.internal || object != old.json());
+  const bool is_beat = is_heartbeat(stored, old.json(), object) && (writer.internal || !same_json(object, old.json()));
   auto durability = is_beat ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
   auto done = may_go(object, stored.traits)
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
@@ -848,16 +848,17 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     auto found = engine_.get(info.kind, key);
     if (!found) return reworded(asked.kind, key, found.take_error());
     ObjectPtr old = *std::move(found);
-    admission::Request request = request_for(admission::Operation::remove, info, key, {}, writer);
-    request.old = old.get();
-    TRY(admission_.admit(request));
-    TRY(admission_.validate(request));
     if (strategy.check_delete) TRY(strategy.check_delete(*old));
     DeletionPlan plan = TRY(plan_deletion(*old, options, info.traits, clock_.now()));
     const bool is_under_way = plan.verb == DeletionPlan::Do::nothing;
     if (is_under_way && (writer.dry_run || writer.internal)) return shown(old, false);
     // The engine writes nothing, but what began the deletion may not be on the disk yet.
     if (is_under_way) plan.body = old->json();
+    // After the preconditions: whoever means another object is not told what may be done to this one.
+    admission::Request request = request_for(admission::Operation::remove, info, key, {}, writer);
+    request.old = old.get();
+    TRY(admission_.admit(request));
+    TRY(admission_.validate(request));
     bool gone = plan.verb == DeletionPlan::Do::remove;
     if (writer.dry_run && gone) return shown(old, true);
     if (!gone && !is_under_way) {

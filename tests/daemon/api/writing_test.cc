@@ -467,6 +467,20 @@ TEST_F(Writing, deletions_follow_the_body_or_else_the_query) {
           uid + "). The object might have been deleted and then recreated");
 }
 
+TEST_F(Writing, a_deletion_of_another_object_is_told_before_what_is_forbidden) {
+  const std::string ns = "/api/v1/namespaces/default";
+  json::value stored = client.get(ns).json();
+  EXPECT_EQ(message(client.ask("DELETE", ns)), "namespaces \"default\" is forbidden: this namespace may not be deleted");
+  EXPECT_EQ(message(client.ask("DELETE", ns + "?uid=other")),
+            "Operation cannot be fulfilled on namespaces \"default\": Precondition failed: UID in precondition: other, UID in "
+            "object meta: " +
+                std::string(get_string(stored, "metadata.uid")));
+  EXPECT_EQ(message(client.ask("DELETE", ns, R"({"preconditions":{"resourceVersion":"1000000"}})")),
+            "Operation cannot be fulfilled on namespaces \"default\": Precondition failed: ResourceVersion in precondition: "
+            "1000000, ResourceVersion in object meta: " +
+                std::string(get_string(stored, "metadata.resourceVersion")));
+}
+
 TEST_F(Writing, a_deletion_is_answered_with_what_is_left_or_with_a_status) {
   create("m", R"(,"finalizers":["example.com/hold"])");
   RawAnswer held = client.ask("DELETE", at("m") + "?orphanDependents=false");
