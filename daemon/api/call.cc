@@ -195,12 +195,6 @@ std::string go_type(const schema::KindInfo& info, std::string_view suffix) {
 
 bool is_plain(const Wanted& wanted) { return wanted.as == As::itself && wanted.encoding == Encoding::json && !wanted.pretty; }
 
-std::vector<Header> flow_headers(const Call& call) {
-  std::vector<Header> out;
-  visit_flow_headers(call, add_to(out));
-  return out;
-}
-
 std::vector<Header> common_headers(const Call& call) {
   std::vector<Header> out;
   visit_common_headers(call, add_to(out));

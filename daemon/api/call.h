@@ -61,9 +61,7 @@ struct Call {
 };
 
 using Header = std::pair<std::string, std::string>;
-// The uids of the request's flow schema and priority level, as headers.
-std::vector<Header> flow_headers(const Call& call);
-// The headers of every response: Cache-Control, Audit-ID, warnings and flow_headers.
+// The headers of every response: Cache-Control, Audit-ID, warnings, and the uids of its flow schema and priority level.
 std::vector<Header> common_headers(const Call& call);
 
 void answer_error(Call& call, const Error& error);

@@ -232,9 +232,9 @@ void serve_aggregated(Call& call, bool core) {
   answer.status = same ? 304 : 200;
   answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   if (!same) answer.body = std::move(text);
-  answer.headers = flow_headers(call);
-  for (const Header& header : {Header{"Etag", etag}, Header{"Vary", "Accept"}, Header{"Cache-Control", "public"}})
-    answer.headers.push_back(header);
+  call.cache_control = "public";
+  answer.headers = common_headers(call);
+  for (const Header& header : {Header{"Etag", etag}, Header{"Vary", "Accept"}}) answer.headers.push_back(header);
 }
 
 void serve_root(Call& call) {

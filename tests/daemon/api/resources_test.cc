@@ -432,6 +432,37 @@ TEST_F(Resources, have_openapi_documents) {
   EXPECT_NE(v2.header("Content-Type").find("protobuf"), std::string::npos);
 }
 
+// Source: kube-openapi pkg/handler and pkg/handler3; Go net/http ServeContent.
+TEST_F(Resources, openapi_documents_are_sent_once_and_as_they_are_accepted) {
+  for (const char* path : {"/openapi/v2", "/openapi/v3", "/openapi/v3/apis/apps/v1"}) {
+    const std::string etag = client.get(path).header("Etag");
+    ASSERT_GT(etag.size(), 2u) << path;
+    for (const std::string& known : {etag, "\"other\", " + etag, "W/" + etag, std::string("*")}) {
+      RawAnswer same = client.get(path, "If-None-Match: " + known + "\r\n");
+      EXPECT_EQ(same.status, 304) << path << known;
+      EXPECT_EQ(same.header("Etag"), etag);
+      EXPECT_FALSE(same.header("Audit-ID").empty());
+    }
+    EXPECT_EQ(client.get(path, "If-None-Match: \"other\"\r\n").status, 200) << path;
+  }
+  for (auto [path, accept, status, type] :
+       {std::tuple("/openapi/v2", "text/html", 406, ""),
+        std::tuple("/openapi/v2", "text/html, */*;q=0.1", 200, "application/json"),
+        std::tuple("/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf;q=0.5, application/json", 200,
+                   "application/json"),
+        std::tuple("/openapi/v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", 406, ""),
+        std::tuple("/openapi/v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf, application/json",
+                   200, "application/json"),
+        std::tuple("/openapi/v3", "text/html", 200, "application/json")}) {
+    RawAnswer answer = client.get(path, "Accept: " + std::string(accept) + "\r\n");
+    EXPECT_EQ(answer.status, status) << path << accept;
+    EXPECT_EQ(answer.header("Content-Type"), type) << path << accept;
+  }
+  RawAnswer moved = client.get("/openapi/v3/apis/apps/v1?hash=0");
+  EXPECT_EQ(client.get(moved.header("Location")).status, 200);
+  EXPECT_EQ(moved.header("Vary"), "Accept");
+}
+
 TEST_F(Resources, health_and_metrics_are_told) {
   EXPECT_EQ(client.get("/readyz").body, "ok");
   EXPECT_NE(client.get("/livez?verbose").body.find("[+]ping ok\n"), std::string::npos);
