@@ -234,6 +234,14 @@ Result<json::value> decode_action(const schema::KindInfo& info, const Key& key, 
 // As Go's YAML reader reports duplicate keys.
 std::string yaml_error(const std::vector<std::string>& lines) { return "yaml: unmarshal errors:\n  " + join(lines, "\n  "); }
 
+// An applied configuration says its own type. Source: apimachinery managedfields, versioncheck.go.
+Result<void> check_applied_type(std::string_view api_version, std::string_view kind, const json::value& patch) {
+  if (api_version_in(patch) == api_version && kind_in(patch) == kind) return {};
+  schema::GroupVersion said = schema::split_api_version(api_version_in(patch));
+  return bad_request("invalid object type: " + std::string(said.group) + "/" + std::string(said.version) +
+                     ", Kind=" + std::string(kind_in(patch)));
+}
+
 // Checks the applied configuration for unknown fields: nobody could own them, and the merge would drop them, whatever the
 // validation. Other errors are found in the result of the merge. Source: structured-merge-diff, typed/validate.go;
 // endpoints/handlers/patch.go, applyPatcher.
@@ -652,6 +660,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   bool applies = type == PatchType::apply;
   Writer recorder = writer;
   if (applies) {
+    TRY(check_applied_type(info.kind.api_version(), info.kind.kind, patch));
     TRY(check_applied(info, patch, writer));
     recorder.validation = FieldValidation::ignore;
     recorder.field_manager.clear();  // apply records the field ownership itself
@@ -701,6 +710,7 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
   const schema::Type& part = part_type(target.info, target.subresource);
   bool retry = given_revision(patch).empty();
   if (type == PatchType::apply) {
+    TRY(check_applied_type(part.api_version(), part.name(), patch));
     json::value scale = TRY(decode_part(part, target.key, patch, writer));
     Writer recorder = writer;
     recorder.field_manager.clear();  // apply records the field ownership itself

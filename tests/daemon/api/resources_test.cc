@@ -256,7 +256,9 @@ TEST_F(Resources, are_patched_in_each_way) {
 
 TEST_F(Resources, are_applied_by_several_managers) {
   auto apply = [&](const char* manager, const char* body) {
-    return client.ask("PATCH", std::string(kMaps) + "/shared?fieldManager=" + manager, body,
+    json::value configuration = MUST(parse_json(body));
+    configuration.get_object()["apiVersion"] = "v1", configuration.get_object()["kind"] = "ConfigMap";
+    return client.ask("PATCH", std::string(kMaps) + "/shared?fieldManager=" + manager, to_text(configuration),
                       "Content-Type: application/apply-patch+yaml\r\n");
   };
   auto managers = [](const RawAnswer& answer) {

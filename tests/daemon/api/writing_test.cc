@@ -195,6 +195,24 @@ TEST_F(Writing, fields_that_nobody_knows_cannot_be_applied) {
   EXPECT_TRUE(message(broken).starts_with("error decoding YAML: ")) << message(broken);
 }
 
+TEST_F(Writing, what_is_applied_says_its_own_type) {
+  const std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
+  auto apply = [&](const std::string& target, const char* body) {
+    return client.ask("PATCH", target + "?fieldManager=me", body, "Content-Type: application/apply-patch+yaml\r\n");
+  };
+  for (const auto& [target, body, said] :
+       {std::tuple(at("m"), R"({"metadata":{"name":"m"}})", "/, Kind="),
+        std::tuple(at("m"), R"({"apiVersion":"v1","metadata":{"name":"m"}})", "/v1, Kind="),
+        std::tuple(at("m"), R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"m"}})", "/v1, Kind=Secret"),
+        std::tuple(deployments + "/d", R"({"apiVersion":"apps/v1beta1","kind":"Deployment"})", "apps/v1beta1, Kind=Deployment"),
+        std::tuple(deployments + "/d/scale", R"({"apiVersion":"apps/v1","kind":"Scale"})", "apps/v1, Kind=Scale")}) {
+    RawAnswer refused = apply(target, body);
+    EXPECT_EQ(refused.status, 400) << body;
+    EXPECT_EQ(message(refused), "invalid object type: " + std::string(said));
+  }
+  EXPECT_EQ(client.get(at("m")).status, 404);
+}
+
 // In the order in which Kubernetes tells them. Source: kubernetes test/integration/apiserver/field_validation_test.go.
 TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
   const std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
