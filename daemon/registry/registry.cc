@@ -607,6 +607,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
     return Written{schema::shown_as(info, std::move(imagined)), true};
   }
   engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored, true, writer)};
+  write.sheds_managed_fields = records;
   auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
   if (!made && quota_was_replaced(made.error())) return made.take_error();
   if (!made && made.error().code() == Code::already_exists)
@@ -836,11 +837,12 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   }
   // A user who changes nothing confirms all of the object, and not only its heartbeat.
   const bool is_beat = is_heartbeat(stored, old.json(), object) && (writer.internal || !same_json(object, old.json()));
-  auto durability = is_beat ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
-  auto done = may_go(object, stored.traits)
-                  ? engine_.remove(stored.kind, target.key, old.revision(), durability)
-                  : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
-                           std::move(charges), durability);
+  const auto durability = is_beat ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
+  const bool goes = may_go(object, stored.traits);
+  engine::Write write{&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)};
+  write.sheds_managed_fields = records;
+  auto done = goes ? engine_.remove(stored.kind, target.key, old.revision(), durability)
+                   : commit(std::move(write), std::move(charges), durability);
   if (!done && quota_was_replaced(done.error())) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};

@@ -96,6 +96,7 @@ struct Write {
   std::optional<Revision> expected;
   bool beyond_limit = false;  // ignores objects_bytes_max, for writes that are needed to remove other objects
   Amend amend;                // in place of `body`, for sums to which several writers add at once (not_found)
+  bool sheds_managed_fields = false;  // if the object is too large with metadata.managedFields, it is stored without them
 };
 
 struct ListOptions {

@@ -17,6 +17,18 @@ bool helps_deletion(const Prepared& write, size_t growth) {
   return growth <= kDeletionGrowthMax && find(write.parsed, "metadata.deletionTimestamp");
 }
 
+bool is_too_large(const Object& object) { return object.text().size() + kObjectOverhead > kObjectBytesMax; }
+
+// False: it has none.
+bool drop_managed_fields(json::value& object) {
+  json::value* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
+  json::object* members = metadata ? metadata->if_object() : nullptr;
+  auto found = members ? members->find("managedFields") : nullptr;
+  if (!members || found == members->end()) return false;
+  members->stable_erase(found);
+  return true;
+}
+
 }  // namespace
 
 Result<Prepared> Prepared::make(Write write) {
@@ -27,6 +39,8 @@ Result<Prepared> Prepared::make(Write write) {
   Prepared prepared{write.kind,     std::move(write.key), nullptr, json::value(*std::move(write.body)),
                     write.expected, write.beyond_limit,   nullptr};
   prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
+  if (write.sheds_managed_fields && is_too_large(*prepared.body) && drop_managed_fields(prepared.parsed))
+    prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
   if (prepared.body->key() != prepared.key)
     return Error(Code::invalid, "the body is named " + prepared.body->key().text() + ", not " + prepared.key.text());
   return prepared;

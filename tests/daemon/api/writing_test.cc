@@ -405,6 +405,27 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
 }
 
+// What would be too large with the record of its fields is stored without it, except by an apply, which needs the record. Source:
+// endpoints/handlers/create.go, isTooLargeError.
+TEST_F(Writing, an_object_loses_its_managed_fields_before_it_is_too_large) {
+  std::string data;
+  for (int i = 0; i < 130'000; i++) data += std::string(i ? "," : "") + "\"k" + std::to_string(100'000 + i) + "\":\"\"";
+  auto object = [&](const std::string& name) {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name + R"("},"data":{)" + data + "}}";
+  };
+  RawAnswer made = client.ask("POST", kMaps, object("made"));
+  ASSERT_EQ(made.status, 201) << made.body.substr(0, 1000);
+  EXPECT_EQ(find(made.json(), "metadata.managedFields"), nullptr);
+  create("put");
+  RawAnswer put = client.ask("PUT", at("put"), object("put"));
+  ASSERT_EQ(put.status, 200) << put.body.substr(0, 1000);
+  EXPECT_EQ(get_object(put.json(), "data").size(), 130'000u);
+  EXPECT_EQ(find(put.json(), "metadata.managedFields"), nullptr);
+  RawAnswer applied =
+      client.ask("PATCH", at("new") + "?fieldManager=me", object("new"), "Content-Type: application/apply-patch+yaml\r\n");
+  EXPECT_EQ(applied.status, 413) << applied.body.substr(0, 1000);
+}
+
 // Controllers patch with the uid of the object that they mean, and know by "Invalid" that another one has its name now.
 TEST_F(Writing, a_patch_for_another_object_is_invalid) {
   create("m");
