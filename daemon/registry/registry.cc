@@ -158,26 +158,29 @@ Result<void> check_patched_uid(const Kind& kind, const json::value& patched, con
   return invalid(kind, old.name(), {invalid_value("metadata.uid", quoted(uid), "field is immutable")});
 }
 
-// Removes duplicate owner references and warns the client.
-void drop_repeated_owners(json::value& object, const Writer& writer) {
+// Removes duplicate owner references and warns the client. `by_patch`: Kubernetes looks at what a patch results in later than at
+// a body, and says so. Source: endpoints/handlers/rest.go, dedupOwnerReferencesAndAddWarning.
+void drop_repeated_owners(json::value& object, bool by_patch, const Writer& writer) {
   json::value* owners = make_metadata(object).if_contains("ownerReferences");
   if (!owners || !owners->is_array()) return;
   json::array kept(owners->storage());
   std::set<std::string> seen;
-  std::set<std::string> repeated;
+  std::vector<std::string> repeated;
   for (json::value& owner : owners->get_array()) {
     bool known = !seen.insert(to_text(owner)).second;  // canonical: equal owners have the same text
     if (!known) kept.push_back(std::move(owner));
     else if (repeated.size() < kRepeatedOwnersNamedMax)
-      repeated.insert(shortened_path(std::string(view::OwnerReference(owner).uid())));
+      repeated.push_back(shortened_path(std::string(view::OwnerReference(owner).uid())));
   }
   *owners = std::move(kept);
   if (repeated.empty()) return;
   if (writer.warnings)
     writer.warnings->push_back(
-        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
-        "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
-        join({repeated.begin(), repeated.end()}, ", "));
+        ".metadata.ownerReferences contains duplicate entries" +
+        std::string(by_patch ? " after mutating admission happens" : "") +
+        "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        "duplicate UID(s) observed: " +
+        join(repeated, ", "));
 }
 
 // For retry loops: discards the warnings of failed attempts.
@@ -193,10 +196,10 @@ class Warnings {
   size_t before_;
 };
 
-Result<json::value> decode_body(const schema::KindInfo& info, json::value body, const Writer& writer) {
+Result<json::value> decode_body(const schema::KindInfo& info, json::value body, const Writer& writer, bool by_patch = false) {
   schema::Decoded decoded = TRY(schema::decode(info.type(), std::move(body)));
   TRY(tell_unknown(info.type(), decoded, writer));
-  drop_repeated_owners(decoded.value, writer);
+  drop_repeated_owners(decoded.value, by_patch, writer);
   return std::move(decoded.value);
 }
 
@@ -680,7 +683,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         TRY(settle_place(info.kind, body, key));
         std::string demanded = given_revision(body);
         if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
-        auto decoded = decode_body(info, std::move(body), recorder);
+        auto decoded = decode_body(info, std::move(body), recorder, true);
         if (!decoded && applies) return decoded.take_error();
         if (!decoded) return unreadable_patch(decoded.error());
         if (!writer.internal) TRY(check_patched_uid(info.kind, *decoded, old));

@@ -339,6 +339,14 @@ TEST_F(Writing, an_owner_named_twice_is_kept_once) {
           "Warning: 299 - \".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+"),
       std::string::npos)
       << made.head;
+  RawAnswer patched =
+      client.ask("PATCH", at("m"), R"({"metadata":{"ownerReferences":[)" + owner + "," + owner + "," + owner + "]}}", kMerge);
+  EXPECT_EQ(get_array(patched.json(), "metadata.ownerReferences").size(), 1u);
+  EXPECT_NE(patched.head.find("Warning: 299 - \".metadata.ownerReferences contains duplicate entries after mutating admission "
+                              "happens; API server dedups owner references in 1.20+, and may reject such requests as early as "
+                              "1.24; please fix your requests; duplicate UID(s) observed: u-1, u-1\""),
+            std::string::npos)
+      << patched.head;
 }
 
 TEST_F(Writing, warnings_are_told_once_escaped_and_cut) {
