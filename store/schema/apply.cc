@@ -398,12 +398,15 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   }
   for (Entry& entry : entries)
     if (entry.time.empty() && entry.manager == kBeforeFirstApply) entry.time = format_time(now);
+  // The time is of the last change of the object: whoever applies what is there already has none. Source: apimachinery
+  // managedfields, managedfieldsupdater.go.
+  const bool changes = !same_json(merged, live);
   if (own == entries.end()) {
-    entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
-  } else if (!same_json(merged, live) || !same_json(own->fields, mine) || own->api_version != version) {
+    entries.push_back({manager.name, "Apply", version, changes ? format_time(now) : "", manager.subresource, std::move(mine)});
+  } else {
     own->fields = std::move(mine);
     own->api_version = version;
-    own->time = format_time(now);
+    if (changes) own->time = format_time(now);
   }
   write_entries(merged, std::move(entries));
   // A Scale has no annotations: applying one does not affect the annotation.

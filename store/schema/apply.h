@@ -27,7 +27,8 @@ struct Manager {
 // affects the status and `beside_status`; an apply to the object affects everything else. For the manager "kubectl", the
 // last-applied annotation is updated if the object has it. Errors: conflict, with a FieldManagerConflict cause per field that
 // another manager owns with another value (unless `force` is set); bad_request. The manager's entry gets the time of the apply if
-// anything is changed; the caller restores it if nothing is after decoding. `memory`: of the result.
+// the object is changed, and keeps the old one, or none, if it is not; the caller restores it if nothing is after decoding.
+// `memory`: of the result.
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now, json::storage_ptr memory = {});
 

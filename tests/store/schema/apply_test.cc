@@ -234,6 +234,16 @@ TEST(Apply, an_entry_has_the_time_of_the_last_change) {
   EXPECT_EQ(time_of_manager(*server_side_apply(info, live, parsed(R"({"spec":{"replicas":2}})"), {"me"}, later), "me"),
             format_time(later))
       << "another value of the same field";
+  json::value shared =
+      *server_side_apply(info, live, parsed(R"({"metadata":{"labels":{"a":"b"}},"spec":{"replicas":1}})"), {"other"}, later);
+  EXPECT_EQ(time_of_manager(shared, "other"), format_time(later));
+  json::value both =
+      *server_side_apply(info, shared, parsed(R"({"metadata":{"labels":{"a":"b"}},"spec":{"replicas":1}})"), {"me"}, later);
+  EXPECT_EQ(fields_of_manager(both, "me"), R"(Apply{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{}}})");
+  EXPECT_EQ(time_of_manager(both, "me"), format_time(kNow)) << "it holds more, but has changed nothing";
+  json::value third = *server_side_apply(info, both, parsed(R"({"spec":{"replicas":1}})"), {"third"}, later);
+  EXPECT_EQ(fields_of_manager(third, "third"), R"(Apply{"f:spec":{"f:replicas":{}}})");
+  EXPECT_EQ(time_of_manager(third, "third"), "") << "nor has who joins";
 }
 
 TEST(Apply, says_every_conflict_with_its_holder) {
