@@ -100,8 +100,6 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
   else metadata.get_object()["managedFields"] = std::move(list);
 }
 
-bool is_member(const json::object& node) { return node.empty() || node.contains("."); }
-
 // An empty object, map or list that is laid over a live one leaves it as it is.
 bool adds_nothing(IndexedValue& applied, IndexedValue* live) {
   return live && applied.place().kind != Place::Kind::leaf && applied.value().kind() == live->value().kind() &&

@@ -395,12 +395,13 @@ void subtract(json::object& from, const json::object& what) {
     bool is_gone = true;
     if (pair.value().is_object() && other->is_object() && pair.key() != ".") {
       json::object& inner = pair.value().get_object();
-      if (inner.empty()) {
-        is_gone = other->get_object().empty() || other->get_object().contains(".");
-      } else {
-        subtract(inner, other->get_object());
-        is_gone = inner.empty();
-      }
+      const json::object& gone = other->get_object();
+      const bool stays = is_member(inner) && !is_member(gone);
+      subtract(inner, gone);
+      if (!stays) drop(inner, ".");
+      const bool has_children = inner.size() > (stays && inner.contains(".") ? 1 : 0);
+      if (!has_children && stays) inner.clear();  // a member without children is empty
+      is_gone = !has_children && !stays;
     }
     if (!is_gone) continue;
     pair.value() = nullptr;  // a mark: what is in both sets and is no set goes anyway

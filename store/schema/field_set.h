@@ -25,6 +25,9 @@ inline void drop(json::object& object, std::string_view name) {
   if (found != object.end()) object.stable_erase(found);
 }
 
+// Whether the node of a set is a member itself, and not only a way to its children.
+inline bool is_member(const json::object& node) { return node.empty() || node.contains("."); }
+
 // True if every element of a set, at any depth, is ".", or begins with f:, k:, v: or i:, and contains a set.
 bool is_field_set(const json::object& fields);
 
@@ -93,7 +96,9 @@ json::object changed_fields(const Place& place, const json::value& before, const
 json::object removed_fields(const Place& place, const json::value& before, const json::value& now);
 
 json::object union_of(json::object left, const json::object& right);
-void subtract(json::object& from, const json::object& what);  // in place
+// Takes from a set, in place, the members of `what`: a member of `what` is not its children. Source: structured-merge-diff,
+// fieldpath/set.go.
+void subtract(json::object& from, const json::object& what);
 json::object difference_of(const json::object& left, const json::object& right);
 
 // Sorts a set in Kubernetes' order: "." first, then by element.

@@ -489,6 +489,59 @@ TEST(Apply, what_stays_has_lost_nothing_even_if_items_are_repeated) {
   EXPECT_EQ(to_text(removed_fields(root, other, pod)), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
 }
 
+// Source: structured-merge-diff, fieldpath/set_test.go and serialize.go.
+TEST(Apply, a_set_loses_members_and_not_their_children) {
+  struct Row {
+    const char *left, *right, *want;
+  };
+  for (const Row& row : {
+           Row{R"({"f:a":{},"f:b":{}})", R"({"f:b":{}})", R"({"f:a":{}})"},
+           Row{R"({"f:m":{".":{},"f:a":{},"f:b":{}}})", R"({"f:m":{"f:a":{}}})", R"({"f:m":{".":{},"f:b":{}}})"},
+           Row{R"({"f:m":{".":{},"f:a":{}}})", R"({"f:m":{"f:a":{}}})", R"({"f:m":{}})"},
+           Row{R"({"f:m":{".":{},"f:a":{}}})", R"({"f:m":{".":{},"f:a":{}}})", "{}"},
+           Row{R"({"f:m":{".":{},"f:a":{}}})", R"({"f:m":{}})", R"({"f:m":{"f:a":{}}})"},
+           Row{R"({"f:m":{"f:a":{}}})", R"({"f:m":{}})", R"({"f:m":{"f:a":{}}})"},
+           Row{R"({"f:m":{"f:a":{}}})", R"({"f:m":{"f:a":{}}})", "{}"},
+           Row{R"({"f:m":{}})", R"({"f:m":{"f:a":{}}})", R"({"f:m":{}})"},
+           Row{R"({"f:m":{}})", R"({"f:m":{".":{},"f:a":{}}})", "{}"},
+           Row{R"({"f:s":{"f:m":{".":{},"f:a":{".":{},"f:b":{}}}}})", R"({"f:s":{"f:m":{".":{},"f:a":{"f:b":{}}}}})",
+               R"({"f:s":{"f:m":{"f:a":{}}}})"},
+       })
+    EXPECT_EQ(to_text(difference_of(parsed(row.left).get_object(), parsed(row.right).get_object())), row.want)
+        << row.left << " without " << row.right;
+}
+
+TEST(Apply, who_made_a_map_holds_it_when_its_entries_go) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value map = parsed(R"({"metadata":{"name":"x"},"data":{"a":"1"}})");
+  track_update(info, kNone, map, {"maker"}, kNow);
+  json::value more = map;
+  more.at("data").as_object()["b"] = "2";
+  track_update(info, map, more, {"other"}, kNow);
+  json::value less = more;
+  less.at("data").as_object().erase("a");
+  track_update(info, more, less, {"third"}, kNow + std::chrono::hours(1));
+  EXPECT_EQ(fields_of_manager(less, "maker"), R"(Update{"f:data":{}})");
+  EXPECT_EQ(fields_of_manager(less, "other"), R"(Update{"f:data":{"f:b":{}}})");
+  EXPECT_EQ(fields_of_manager(less, "third"), "") << "who only removes holds nothing";
+  json::value none = less;
+  none.as_object().erase("data");
+  track_update(info, less, none, {"third"}, kNow + std::chrono::hours(2));
+  EXPECT_EQ(find(none, "metadata.managedFields"), nullptr) << "entries without fields are dropped";
+}
+
+// Who only removes fields of his own keeps the time of the last change of what is left.
+TEST(Apply, a_removal_of_ones_own_does_not_change_the_time) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value map = parsed(R"({"metadata":{"name":"x"},"data":{"a":"1","b":"2"}})");
+  track_update(info, kNone, map, {"me"}, kNow);
+  json::value less = map;
+  less.at("data").as_object().erase("a");
+  track_update(info, map, less, {"me"}, kNow + std::chrono::hours(1));
+  EXPECT_EQ(fields_of_manager(less, "me"), R"(Update{"f:data":{".":{},"f:b":{}}})");
+  EXPECT_EQ(time_of_manager(less, "me"), format_time(kNow));
+}
+
 // Source: structured-merge-diff, typed/compare.go, visitListItems.
 TEST(Apply, a_repeated_item_is_one_field) {
   const Place root = Place::of(catalog().of(kPod).type());
