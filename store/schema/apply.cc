@@ -391,7 +391,11 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     const KindInfo& mine_then = *kind.version(own->api_version);
     json::object held = &mine_then == &kind ? std::move(own->fields)
                                             : translated(own->fields, mine_then, kind, elsewhere.of(mine_then).indexed_applied);
-    prune(root, merged, held, said, others);
+    if (prune(root, merged, held, said, others)) {
+      const json::object gone = removed_fields(root, live, merged);  // with what others hold in an item
+      for (auto entry = entries.begin(); entry != entries.end(); ++entry)
+        if (entry != own && entry->api_version == version) entry->fields = difference_of(entry->fields, gone);
+    }
     if (&mine_then == &kind) own->fields = std::move(held);
   }
   for (Entry& entry : entries)

@@ -570,26 +570,33 @@ json::value only(IndexedValue& value, const json::object& fields) {
   return out;
 }
 
-void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
+bool prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
            const json::object& others) {
   std::set<const json::value*> gone;
   std::string element;
+  bool removes = false;
   for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
     element.assign(prefix).append(name);
     if (!before.contains(element)) return;
-    if (now.contains(element) || others.contains(element))
-      prune(inner, const_cast<json::value&>(at), subtree(before, element), subtree(now, element), subtree(others, element));
-    else gone.insert(&at);
+    const bool is_field = place.kind == Place::Kind::object;
+    const bool is_held = others.contains(element) && (is_field || is_member(subtree(others, element)));
+    if (!now.contains(element) && !is_held) {
+      gone.insert(&at);
+      return;
+    }
+    const json::object &held = subtree(before, element), &said = subtree(now, element), &of_others = subtree(others, element);
+    removes |= prune(inner, const_cast<json::value&>(at), held, said, of_others);
   });
-  if (gone.empty()) return;
+  if (gone.empty()) return removes;
   if (json::object* object = value.if_object()) {
     erase_members_if(*object, [&](const auto& member) { return gone.contains(&member.value()); });
-    return;
+    return true;
   }
   json::array kept(value.storage());
   for (json::value& item : value.get_array())
     if (!gone.contains(&item)) kept.push_back(std::move(item));
   value = std::move(kept);
+  return true;
 }
 
 }  // namespace coracle::schema

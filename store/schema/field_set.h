@@ -115,8 +115,10 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
 // The part of `value` that is in `fields`: members with their whole contents, and the keys of list items. The order of members is
 // unspecified.
 json::value only(IndexedValue& value, const json::object& fields);
-// Removes from `value` what is in `before` but neither in `now` nor in `others`, the union of the other managers' fields.
-void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
+// Removes from `value` what is in `before` but neither in `now` nor in `others`, the union of the other managers' fields. A field
+// stays for what others hold in it. An item of a list or map goes with that, unless they hold the item itself: its keys are not
+// theirs. Returns whether it has removed anything. Source: structured-merge-diff, merge/update.go, addBackOwnedItems.
+bool prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
            const json::object& others);
 
 }  // namespace coracle::schema

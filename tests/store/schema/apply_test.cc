@@ -489,6 +489,37 @@ TEST(Apply, what_stays_has_lost_nothing_even_if_items_are_repeated) {
   EXPECT_EQ(to_text(removed_fields(root, other, pod)), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
 }
 
+// Source: structured-merge-diff, merge/multiple_appliers_test.go, remove_one_with_dangling_subitem_keep_one.
+TEST(Apply, an_item_that_is_left_out_goes_with_what_others_have_changed_in_it) {
+  const KindInfo& info = catalog().of(kPod);
+  json::value both = parsed(R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b","image":"1"}]}})");
+  json::value live = *server_side_apply(info, kNone, both, {"me"}, kNow);
+  json::value edited = live;
+  edited.at("spec").at("containers").at(1).as_object()["image"] = "2";
+  edited.at("spec").at("containers").at(1).as_object()["tty"] = true;
+  edited.at("spec").as_object()["hostname"] = "h";
+  track_update(info, live, edited, {"editor"}, kNow);
+  EXPECT_EQ(fields_of_manager(edited, "editor"),
+            R"(Update{"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{"f:image":{},"f:tty":{}}},"f:hostname":{}}})");
+  const json::value one = parsed(R"({"spec":{"containers":[{"name":"a","image":"1"}]}})");
+  auto less = server_side_apply(info, edited, one, {"me"}, kNow);
+  ASSERT_TRUE(less) << less.error().text();
+  EXPECT_EQ(spec_of(*less), R"({"containers":[{"name":"a","image":"1"}],"hostname":"h"})");
+  EXPECT_EQ(fields_of_manager(*less, "editor"), R"(Update{"f:spec":{"f:hostname":{}}})");
+
+  json::value shared = *server_side_apply(info, live, parsed(R"({"spec":{"containers":[{"name":"b"}]}})"), {"other"}, kNow);
+  auto kept = server_side_apply(info, shared, one, {"me"}, kNow);
+  ASSERT_TRUE(kept) << kept.error().text();
+  EXPECT_EQ(spec_of(*kept), R"({"containers":[{"name":"a","image":"1"},{"name":"b"}]})") << "who applies the item holds it";
+  json::value probed = *server_side_apply(info, kNone, parsed(R"({"spec":{"securityContext":{"runAsUser":1}}})"), {"me"}, kNow);
+  json::value grouped = probed;
+  grouped.at("spec").at("securityContext").as_object()["runAsGroup"] = 2;
+  track_update(info, probed, grouped, {"editor"}, kNow);
+  auto field = server_side_apply(info, grouped, parsed("{}"), {"me"}, kNow);
+  ASSERT_TRUE(field) << field.error().text();
+  EXPECT_EQ(spec_of(*field), R"({"securityContext":{"runAsGroup":2}})") << "a field stays for what is in it";
+}
+
 // Source: structured-merge-diff, fieldpath/set_test.go and serialize.go.
 TEST(Apply, a_set_loses_members_and_not_their_children) {
   struct Row {
