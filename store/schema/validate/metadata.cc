@@ -32,27 +32,28 @@ bool names_version(std::string_view api_version) {
   return !version.empty() && version.find('/') == version.npos;
 }
 
+// The paths do not say which of the owners, and neither do those of finalizers. Source: apimachinery 1.36,
+// api/validation/objectmeta.go.
 void check_owners(Findings& out, view::ObjectMeta metadata) {
-  std::string controller;
-  for (size_t i = 0; i < metadata.owner_references().size(); ++i) {
-    view::OwnerReference owner = metadata.owner_references()[i];
-    std::string path = item("metadata.ownerReferences", i);
-    if (owner.api_version().empty()) out.required(sub(path, "apiVersion"), "must not be empty");
-    else if (!names_version(owner.api_version()))
-      out.invalid(sub(path, "apiVersion"), owner.api_version(), "version must not be empty");
-    if (owner.kind().empty()) out.required(sub(path, "kind"), "must not be empty");
-    if (owner.name().empty()) out.required(sub(path, "name"), "must not be empty");
-    if (owner.uid().empty()) out.required(sub(path, "uid"), "must not be empty");
-    if (owner.api_version() == "v1" && owner.kind() == "Event") {
-      out.invalid_json(path, owner.raw(), "/v1, Kind=Event is disallowed from being an owner");
-    }
+  const std::string list = "metadata.ownerReferences";
+  std::string controller;  // the first one
+  for (view::OwnerReference owner : metadata.owner_references()) {
+    if (!names_version(owner.api_version()))
+      out.invalid(sub(list, "apiVersion"), owner.api_version(), "version must not be empty");
+    if (owner.kind().empty()) out.invalid(sub(list, "kind"), "", "must not be empty");
+    if (owner.name().empty()) out.invalid(sub(list, "name"), "", "must not be empty");
+    if (owner.uid().empty()) out.invalid(sub(list, "uid"), "", "must not be empty");
+    if (owner.api_version() == "v1" && owner.kind() == "Event")
+      out.invalid_json(list, owner.raw(), "/v1, Kind=Event is disallowed from being an owner");
     if (!owner.controller()) continue;
-    if (!controller.empty()) {
-      out.invalid_json("metadata.ownerReferences", metadata.owner_references().raw(),
-                       "Only one reference can have Controller set to true. Found \"true\" in references for " + controller +
-                           " and " + std::string(owner.name()));
+    std::string name = std::string(owner.kind()) + "/" + std::string(owner.name());
+    if (controller.empty()) {
+      controller = std::move(name);
+      continue;
     }
-    controller = owner.name();
+    out.invalid_json(
+        list, metadata.owner_references().raw(),
+        "Only one reference can have Controller set to true. Found \"true\" in references for " + controller + " and " + name);
   }
 }
 
@@ -65,14 +66,20 @@ bool takes_plain_finalizers(const Kind& kind) {
 // `known`: the finalizers that existed before.
 void check_finalizers(Findings& out, const Kind& kind, view::ObjectMeta metadata, const std::set<std::string_view>& known) {
   static constexpr std::string_view kStandard[] = {"kubernetes", "orphan", "foregroundDeletion"};
-  bool takes_plain = takes_plain_finalizers(kind);
+  const std::string list = "metadata.finalizers";
+  bool orphans = false, waits = false;
+  for (std::string_view finalizer : metadata.finalizers()) {
+    out.invalid_all(list, finalizer, qualified_name_problems(finalizer));
+    orphans |= finalizer == "orphan", waits |= finalizer == "foregroundDeletion";
+  }
+  if (orphans && waits)
+    out.invalid_json(list, metadata.finalizers().raw(), "finalizer orphan and foregroundDeletion cannot be both set");
+  if (takes_plain_finalizers(kind)) return;
   for (size_t i = 0; i < metadata.finalizers().size(); ++i) {
     std::string_view finalizer = metadata.finalizers()[i];
-    out.invalid_all(item("metadata.finalizers", i), finalizer, qualified_name_problems(finalizer));
     bool plain = finalizer.find('/') == finalizer.npos && std::ranges::find(kStandard, finalizer) == std::end(kStandard);
-    if (plain && !takes_plain && !known.contains(finalizer))
-      out.invalid(item("metadata.finalizers", i), finalizer,
-                  "name is neither a standard finalizer name nor is it fully qualified");
+    if (plain && !known.contains(finalizer))
+      out.invalid(item(list, i), finalizer, "name is neither a standard finalizer name nor is it fully qualified");
   }
 }
 

@@ -568,7 +568,7 @@ const InvalidRow kInvalid[] = {
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
     {"serviceaccounts", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
     {"serviceaccounts", R"({"metadata":{"ownerReferences":[{"kind":"K","name":"n","uid":"u"}]}})",
-     "metadata.ownerReferences[0].apiVersion: Required value: must not be empty"},
+     "metadata.ownerReferences.apiVersion: Invalid value: \"\": version must not be empty"},
     {"serviceaccounts", R"({"metadata":{"annotations":{"/x":""}}})",
      "metadata.annotations: Invalid value: \"/x\": prefix part must be non-empty"},
     {"serviceaccounts", R"({"metadata":{"generation":-1}})",
@@ -581,7 +581,7 @@ const InvalidRow kInvalid[] = {
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
     {"namespaces", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
     {"namespaces", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Event","name":"n","uid":"u"}]}})",
-     "metadata.ownerReferences[0]: Invalid value: {\"kind\":\"Event\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"v1\"}: /v1, "
+     "metadata.ownerReferences: Invalid value: {\"kind\":\"Event\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"v1\"}: /v1, "
      "Kind=Event is "
      "disallowed from being an owner"},
     {"namespaces", R"({"metadata":{"labels":{"a/b/c":"x"}}})",
@@ -606,16 +606,27 @@ const InvalidRow kInvalid[] = {
      "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
     {"events", R"({"metadata":{"finalizers":["a b"]}})",
-     "metadata.finalizers[0]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
+     "metadata.finalizers: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
      "must start and end "
      "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
     {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n"}]}})",
-     "metadata.ownerReferences[0].uid: Required value: must not be empty"},
+     "metadata.ownerReferences.uid: Invalid value: \"\": must not be empty"},
     {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"a/b/c","kind":"K","name":"n","uid":"u"}]}})",
-     "metadata.ownerReferences[0].apiVersion: Invalid value: \"a/b/c\": version must not be empty"},
+     "metadata.ownerReferences.apiVersion: Invalid value: \"a/b/c\": version must not be empty"},
     {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"apps/","kind":"K","name":"n","uid":"u"}]}})",
-     "metadata.ownerReferences[0].apiVersion: Invalid value: \"apps/\": version must not be empty"},
+     "metadata.ownerReferences.apiVersion: Invalid value: \"apps/\": version must not be empty"},
+    {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","name":"n","uid":"u"}]}})",
+     "metadata.ownerReferences.kind: Invalid value: \"\": must not be empty"},
+    {"configmaps",
+     R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true},{"apiVersion":"v1","kind":"L","name":"o","uid":"v","controller":true}]}})",
+     "metadata.ownerReferences: Invalid value: "
+     "[{\"kind\":\"K\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"v1\",\"controller\":true},"
+     "{\"kind\":\"L\",\"name\":\"o\",\"uid\":\"v\",\"apiVersion\":\"v1\",\"controller\":true}]: Only one reference can have "
+     "Controller set to true. Found \"true\" in references for K/n and L/o"},
+    {"configmaps", R"({"metadata":{"finalizers":["orphan","foregroundDeletion"]}})",
+     "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and foregroundDeletion cannot be "
+     "both set"},
     {"configmaps", R"({"metadata":{"finalizers":["orphan","mine"]}})",
      "metadata.finalizers[1]: Invalid value: \"mine\": name is neither a standard finalizer name nor is it fully qualified"},
     {"replicationcontrollers", R"({"spec":{"template":null}})", "spec.template: Required value"},
@@ -759,7 +770,7 @@ const InvalidRow kInvalid[] = {
      "metadata.name: Required value: name or generateName is required"},
     {"controllerrevisions.apps", R"({"metadata":{"namespace":null}})", "metadata.namespace: Required value"},
     {"controllerrevisions.apps", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","uid":"u"}]}})",
-     "metadata.ownerReferences[0].name: Required value: must not be empty"},
+     "metadata.ownerReferences.name: Invalid value: \"\": must not be empty"},
     {"jobs.batch", R"({"spec":{"selector":null}})", "spec.selector: Required value"},
     {"jobs.batch", R"({"spec":{"parallelism":-1}})", "spec.parallelism: Invalid value: -1: must be greater than or equal to 0"},
     {"jobs.batch", R"({"spec":{"template":{"spec":{"restartPolicy":"Always"}}}})",
@@ -985,7 +996,10 @@ const ValidRow kAccepted[] = {
     {"pods", R"({"spec":{"os":{"name":"linux"},"securityContext":{"runAsUser":5}}})"},
     {"services", R"({"spec":{"type":"ExternalName","externalName":"a.b."}})"},
     {"services", R"({"metadata":{"name":"1-web"}})"},
-    {"configmaps", R"({"metadata":{"finalizers":["orphan","foregroundDeletion","kubernetes","a/b"]}})"},
+    {"configmaps", R"({"metadata":{"finalizers":["orphan","kubernetes","a/b"]}})"},
+    {"configmaps", R"({"metadata":{"finalizers":["foregroundDeletion"]}})"},
+    {"configmaps",
+     R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true},{"apiVersion":"v1","kind":"K","name":"o","uid":"v","controller":false}]}})"},
     {"ingresses.networking.k8s.io", R"({"spec":{"defaultBackend":{"service":{"name":"1-web","port":{"number":80}}}}})"},
     {"pods", R"({"spec":{"dnsConfig":{"searches":[".","_sip._tcp.a_b.example.com","example.com."]}}})"},
     {"pods", R"({"spec":{"hostname":"h","hostnameOverride":"db.example.com"}})"},
@@ -1121,6 +1135,10 @@ const Change kChanges[] = {
      R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}})", "resize", ""},
     {"statefulsets.apps", R"({"metadata":{"name":"a.b"}})", R"({"metadata":{"name":"a.b","labels":{"c":"d"}}})", "", ""},
     {"configmaps", R"({"metadata":{"finalizers":["mine"]}})", R"({"metadata":{"finalizers":["mine","a/b"]}})", "", ""},
+    {"configmaps", R"({"metadata":{"finalizers":["orphan"]}})", R"({"metadata":{"finalizers":["orphan","foregroundDeletion"]}})",
+     "",
+     "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and foregroundDeletion cannot be "
+     "both set"},
     {"configmaps", "{}", R"({"metadata":{"finalizers":["mine"]}})", "",
      "metadata.finalizers[0]: Invalid value: \"mine\": name is neither a standard finalizer name nor is it fully qualified"},
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", R"({"spec":{"schedulingGates":[]}})", "", ""},
