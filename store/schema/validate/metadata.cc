@@ -86,7 +86,8 @@ void check_finalizers(Findings& out, const Kind& kind, view::ObjectMeta metadata
 void check_name(Findings& out, const KindInfo& kind, view::ObjectMeta metadata) {
   if (!metadata.generate_name().empty()) {
     std::string prefix(metadata.generate_name());
-    if (prefix.ends_with('-')) prefix.back() = 'a';  // a suffix will be appended
+    // A suffix will be appended. Source: apimachinery 1.36, api/validation/generic.go, maskTrailingDash.
+    if (kind.names != "path" && prefix.size() > 1 && prefix.ends_with('-')) prefix.replace(prefix.size() - 2, 2, "a");
     out.invalid_all("metadata.generateName", metadata.generate_name(), name_problems(kind, prefix));
   }
   if (metadata.name().empty()) out.required("metadata.name", "name or generateName is required");

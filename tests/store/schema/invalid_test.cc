@@ -567,6 +567,10 @@ const InvalidRow kInvalid[] = {
      "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
     {"serviceaccounts", R"({"metadata":{"name":null}})", "metadata.name: Required value: name or generateName is required"},
+    {"serviceaccounts", R"({"metadata":{"generateName":"-"}})",
+     "metadata.generateName: Invalid value: \"-\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+     "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
+     "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
     {"serviceaccounts", R"({"metadata":{"ownerReferences":[{"kind":"K","name":"n","uid":"u"}]}})",
      "metadata.ownerReferences.apiVersion: Invalid value: \"\": version must not be empty"},
     {"serviceaccounts", R"({"metadata":{"annotations":{"/x":""}}})",
@@ -998,6 +1002,7 @@ const ValidRow kAccepted[] = {
     {"services", R"({"metadata":{"name":"1-web"}})"},
     {"configmaps", R"({"metadata":{"finalizers":["orphan","kubernetes","a/b"]}})"},
     {"configmaps", R"({"metadata":{"finalizers":["foregroundDeletion"]}})"},
+    {"configmaps", R"({"metadata":{"generateName":"a.-"}})"},  // the name that is made of it would be none
     {"configmaps",
      R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true},{"apiVersion":"v1","kind":"K","name":"o","uid":"v","controller":false}]}})"},
     {"ingresses.networking.k8s.io", R"({"spec":{"defaultBackend":{"service":{"name":"1-web","port":{"number":80}}}}})"},
