@@ -435,6 +435,19 @@ TEST_F(KindsTest, balancers_that_ask_each_node_get_a_port_for_it) {
   EXPECT_EQ(find(whole->json(), "spec.healthCheckNodePort"), nullptr);
 }
 
+TEST_F(KindsTest, a_limit_range_needs_no_name) {
+  auto make = [&](const char* more) {
+    return fixture.make(kLimitRange, R"({"metadata":{"namespace":"default")" + std::string(more) +
+                                         R"(},"spec":{"limits":[{"type":"Container","max":{"cpu":"2"}}]}})");
+  };
+  ObjectPtr nameless = make("");
+  EXPECT_EQ(nameless->name(), nameless->uid());
+  EXPECT_TRUE(fixture.registry().get(kLimitRange, {"default", nameless->name()}));
+  EXPECT_NE(make("")->name(), nameless->name());
+  EXPECT_EQ(make(R"(,"name":"mine")")->name(), "mine");
+  EXPECT_TRUE(make(R"(,"generateName":"m-")")->name().starts_with("m-"));
+}
+
 TEST_F(KindsTest, the_systems_priorities_stay) {
   const Kind& classes = kind("scheduling.k8s.io/v1", "PriorityClass");
   if (!fixture.registry().get(classes, {"", "system-node-critical"})) {
