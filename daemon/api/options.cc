@@ -221,13 +221,12 @@ Result<ListParameters> read_list_parameters(const Call& call, bool watch) {
   return list;
 }
 
-Result<registry::Writer> read_writer(Call& call, std::string_view options) {
+Result<registry::Writer> read_writer(Call& call, std::string_view options, std::vector<Cause> causes) {
   const Query& query = call.query();
   registry::Writer writer;
   writer.user = call.user.get();
   writer.warnings = &call.warnings;
   if (call.audit) writer.audit = &call.audit->annotations;
-  std::vector<Cause> causes;
   writer.field_manager = query.get("fieldManager");
   check_manager(writer.field_manager, causes);
   writer.field_manager = as_utf8(writer.field_manager);

@@ -32,8 +32,8 @@ Cause invalid_revision(std::string_view text);
 // Waits a short time for a revision that does not exist yet. Errors: timeout.
 Result<void> await_revision(const Call& call, Revision wanted);
 
-// `options` is the kind: "CreateOptions", "UpdateOptions" or "PatchOptions".
-Result<registry::Writer> read_writer(Call& call, std::string_view options);
+// `options` is the kind: "CreateOptions", "UpdateOptions" or "PatchOptions". `causes`: what is wrong with other options of it.
+Result<registry::Writer> read_writer(Call& call, std::string_view options, std::vector<Cause> causes = {});
 
 struct DeleteParameters {
   DeleteOptions options;

@@ -183,12 +183,13 @@ Result<json::value> read_patch(Call& call, PatchType type, registry::Duplicates&
 
 Result<void> patch(Call& call) {
   PatchType type = TRY(patch_type(call.head().headers.get("Content-Type")));
-  registry::Writer writer = TRY(read_writer(call, "PatchOptions"));
   bool applies = type == PatchType::apply, force = call.query().flag("force");
+  std::vector<Cause> causes;
   if (call.query().has("force") && !applies)
-    return invalid_options("PatchOptions", {forbidden_field("force", "may not be specified for non-apply patch")});
+    causes.push_back(forbidden_field("force", "may not be specified for non-apply patch"));
   if (applies && call.query().get("fieldManager").empty())
-    return invalid_options("PatchOptions", {required("fieldManager", "is required for apply patch")});
+    causes.push_back(required("fieldManager", "is required for apply patch"));
+  registry::Writer writer = TRY(read_writer(call, "PatchOptions", std::move(causes)));
   json::value patch = TRY(read_patch(call, type, writer.duplicates));
   if (call.audit) auth::record_patch(*call.audit, patch);
   if (type == PatchType::json ? !patch.is_array() : !patch.is_object())

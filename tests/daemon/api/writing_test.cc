@@ -398,6 +398,12 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(too_many), "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
   EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=" + std::string(129, 'm'), "{}", kMerge)),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes");
+  EXPECT_EQ(message(client.ask("PATCH", at("m") + "?force=true&dryRun=x", "{}", kMerge)),
+            "PatchOptions.meta.k8s.io \"\" is invalid: [force: Forbidden: may not be specified for non-apply patch, "
+            "dryRun: Unsupported value: [\"x\"]: supported values: \"All\"]");
+  EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldValidation=x", "{}", "Content-Type: application/apply-patch+yaml\r\n")),
+            "PatchOptions.meta.k8s.io \"\" is invalid: [fieldManager: Required value: is required for apply patch, "
+            "fieldValidation: Unsupported value: \"x\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"]");
   EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=a%0ab", "{}", kMerge)),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at "
             "position 1)");
