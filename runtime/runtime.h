@@ -65,6 +65,13 @@ struct PullProgress {
   int layers_done = 0, layers_total = 0;
 };
 
+// The reason (ErrorDetails) of a failed pull if no server could be reached, a connection broke, or the servers failed themselves
+// (status 500 and above). Not of other failures whose code is unavailable too: a full disk, too little memory.
+constexpr const char* kRegistryUnreachable = "RegistryUnreachable";
+inline bool is_registry_unreachable(const Error& error) {
+  return error.details() && error.details()->reason == kRegistryUnreachable;
+}
+
 struct Removal {                   // the result of removing a name or an image
   Image image;                     // before the removal, or what is left of it
   bool deleted = false;            // with its content; false: it has other names
@@ -79,7 +86,8 @@ class ImageStore {
   // not_found; invalid for a malformed reference.
   virtual Result<Image> find(std::string_view reference) = 0;
   // Blocks until the image is complete and synced to the disk. An interrupted pull leaves nothing incomplete, and the next one
-  // resumes it. `progress` may be null. Errors: not_found, unauthorized, unavailable (network), invalid (digest or format).
+  // resumes it. `progress` may be null. Errors: not_found, unauthorized, unavailable (network: is_registry_unreachable; disk),
+  // invalid (digest or format).
   virtual Result<Image> pull(std::string_view reference, const std::vector<Credentials>& credentials,
                              const std::function<void(const PullProgress&)>& progress, std::stop_token stop) = 0;
   // Whether the owner of these credentials may use an image that find() returned for this reference, as far as earlier pulls

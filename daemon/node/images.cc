@@ -84,6 +84,4 @@ PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup) {
   return secrets;
 }
 
-std::string pull_error_reason(const Error& error) { return error.code() == Code::invalid ? "InvalidImageName" : "ErrImagePull"; }
-
 }  // namespace coracle::node

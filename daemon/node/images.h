@@ -35,7 +35,4 @@ struct PullSecrets {
 };
 PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup);
 
-// The waiting reason for a failed pull: "ErrImagePull" or "InvalidImageName".
-std::string pull_error_reason(const Error& error);
-
 }  // namespace coracle::node

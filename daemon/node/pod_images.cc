@@ -107,17 +107,17 @@ std::optional<runtime::Image> PodImages::look_for_image(const ImageWanted& wante
   const std::string &reference = wanted.reference, shown = coracle::quoted(reference);
   Pull& pull = entry_.pulls[wanted.pull];
   const bool pulled = is_pulled(wanted);
+  auto found = seams_.runtime.images().find(reference);
+  if (!found && found.error().code() == Code::invalid) {
+    config_error(container, record, "InvalidImageName",
+                 Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
+    return std::nullopt;
+  }
   if (pulled || wanted.policy != PullPolicy::always) {
-    auto found = seams_.runtime.images().find(reference);
     if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just authorized this pod
     if (found && may_use(seams_.config.image_verification, reference,
                          seams_.runtime.images().access(*found, reference, pull_credentials())))
       return *std::move(found);
-    if (!found && found.error().code() == Code::invalid) {
-      config_error(container, record, "InvalidImageName",
-                   Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
-      return std::nullopt;
-    }
     if (wanted.policy == PullPolicy::never) {
       config_error(container, record, "ErrImageNeverPull",
                    Error(Code::not_found, "Container image " + shown + " is not present with pull policy of Never"));
@@ -128,7 +128,6 @@ std::optional<runtime::Image> PodImages::look_for_image(const ImageWanted& wante
   auto credentials = pull_credentials();
   if (seams_.config.run_present_images_offline && wanted.policy == PullPolicy::always && pull.is_unreachable &&
       pull.attempt == wanted.attempt) {
-    auto found = seams_.runtime.images().find(reference);
     if (found &&
         may_use(seams_.config.image_verification, reference, seams_.runtime.images().access(*found, reference, credentials))) {
       pull.back_off.reset();  // the container's next start asks the registry at once
@@ -196,9 +195,9 @@ void PodImages::take_pull(const std::string& name, const PullDone& done) {
   if (!container && !of_volume) return;
   std::string shown = coracle::quoted(done.reference);
   if (!done.image) {
-    pull.reason = pull_error_reason(done.image.error());
+    pull.reason = "ErrImagePull";
     pull.error = done.image.error().text();
-    pull.is_unreachable = done.image.error().code() == Code::unavailable || done.image.error().code() == Code::timeout;
+    pull.is_unreachable = runtime::is_registry_unreachable(done.image.error());
     pull.failed_at = seams_.clock.steady();
     pull.back_off.next(pull.failed_at, pull.failed_at);
     event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, container);

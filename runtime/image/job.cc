@@ -72,8 +72,12 @@ Result<void> outcome_of(const json::value& message) {
   if (get_bool(message, "ok")) return {};
   int64_t code = get_int(message, "code", -1);
   bool known = code >= 0 && code <= int64_t(Code::cancelled);
-  return Error(known ? Code(code) : Code::internal,
-               shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax + 3));  // with the "..."
+  Error error(known ? Code(code) : Code::internal,
+              shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax + 3));  // with the "..."
+  if (!get_bool(message, "unreachable")) return error;
+  ErrorDetails details;
+  details.reason = runtime::kRegistryUnreachable;
+  return std::move(error).with(std::move(details));
 }
 
 }  // namespace
@@ -197,7 +201,10 @@ bool wants_leave(const json::value& message) { return find(message, "pin") || fi
 json::object outcome_message(const Result<void>& outcome) {
   if (outcome) return {{"outcome", {{"ok", true}}}};
   const std::string text = shortened_text(as_utf8(outcome.error().text()), kOutcomeTextMax);  // archives' names may be any bytes
-  return {{"outcome", {{"code", int64_t(outcome.error().code())}, {"text", text}}}};
+  return {{"outcome",
+           {{"code", int64_t(outcome.error().code())},
+            {"text", text},
+            {"unreachable", runtime::is_registry_unreachable(outcome.error())}}}};
 }
 
 Result<std::optional<Result<void>>> hear(const json::value& message, const JobEvents& events) {

@@ -3,7 +3,7 @@
 // untrusted archives with several libraries. A confined process does that and exits, and then its memory is free again. A pull
 // has two processes: one talks to registries, and the other has no network and unpacks what the first one sends
 // (fetch/remote_unpacker.h).
-// other one has no network and unpacks what the first one hands it (fetch/remote_unpacker.h).
+//
 //   store                                    coracle-image (two processes for a pull, one for any other job)
 //     job, archive ──────────────────────────▶ confines itself ▸ manifest ▸ configuration
 //     none of this is collected ◀──── pin ──── image, layers
@@ -95,6 +95,7 @@ json::object progress_message(const runtime::PullProgress& progress);
 json::object counted_message(const runtime::TreeCount& count);
 bool wants_leave(const json::value& message);  // true if the sender waits for {"go":true}
 // The text of an error is shortened to fit into a message, and converted to UTF-8, because it may contain names from an archive.
+// Of its details only is_registry_unreachable() is kept.
 json::object outcome_message(const Result<void>& outcome);
 
 // Passes a message from the worker to `events`. Returns the outcome if the message contains it. Errors: those that `events`

@@ -35,7 +35,8 @@ Error error_of(CURLcode code, const char* detail, const std::string& url) {
   if (code == CURLE_URL_MALFORMAT) kind = Code::invalid;
   if (code == CURLE_OPERATION_TIMEDOUT) kind = Code::timeout;
   std::string what = detail && *detail ? detail : curl_easy_strerror(code);
-  return Error(kind, url + ": " + what + cure_of(code, what));
+  Error error(kind, url + ": " + what + cure_of(code, what));
+  return kind == Code::unavailable || kind == Code::timeout ? unreachable(std::move(error)) : std::move(error);
 }
 
 std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
@@ -253,6 +254,12 @@ bool is_local_host(std::string_view host) {
   uint8_t bytes[16];
   if (::inet_pton(AF_INET, text.c_str(), bytes) == 1) return is_local_ipv4(bytes);
   return ::inet_pton(AF_INET6, text.c_str(), bytes) == 1 && is_local_ipv6(bytes);
+}
+
+Error unreachable(Error error) {
+  ErrorDetails details = error.details() ? *error.details() : ErrorDetails();
+  details.reason = runtime::kRegistryUnreachable;
+  return std::move(error).with(std::move(details));
 }
 
 std::string Http::Exchange::header(std::string_view name) const {

@@ -40,6 +40,9 @@ std::string host_of_origin(const std::string& origin);
 // brackets, and for a name that always resolves to one ("localhost", "a.localhost").
 bool is_local_host(std::string_view host);
 
+// Marks the error: runtime::is_registry_unreachable.
+Error unreachable(Error error);
+
 class Http {  // one connection cache; not thread-safe
  public:
   // A response whose headers have been received. next() returns the body.
@@ -59,8 +62,8 @@ class Http {  // one connection cache; not thread-safe
   Http(const Http&) = delete;
 
   // Blocks until the headers of the final response. Destroy the Exchange before starting the next. A redirect to this machine or
-  // its link is only followed from there. Errors: unavailable (network), forbidden (certificate, or an unsafe redirect),
-  // cancelled.
+  // its link is only followed from there. Errors: unavailable and timeout (network: unreachable()), forbidden (certificate, or an
+  // unsafe redirect), cancelled.
   Result<std::unique_ptr<Exchange>> start(const Request& request);
   std::stop_token stop() const { return stop_; }
 

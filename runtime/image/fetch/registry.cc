@@ -87,7 +87,8 @@ Error refusal(Http::Exchange& answer) {
   std::string text = answer.url() + ": " + std::to_string(status) + (said.empty() ? "" : ": " + said.substr(0, 300));
   ErrorDetails details;
   details.retry_after_seconds = std::clamp(parse_number<int>(answer.header("retry-after")).value_or(0), 0, 60);
-  return Error(code, std::move(text)).with(std::move(details));
+  Error error = Error(code, std::move(text)).with(std::move(details));
+  return code == Code::unavailable ? unreachable(std::move(error)) : std::move(error);
 }
 
 std::string basic(const runtime::Credentials& who) { return "Basic " + base64_encode(who.username + ":" + who.password); }
@@ -367,9 +368,9 @@ class LayerDownload : public Source {
         TRY(sys::write_all(partial_, *piece));
         return piece;
       }
+      if (piece) piece = ended_early();
       answer_.reset();
       leftover_.clear();
-      if (piece) piece = Error(Code::unavailable, "the connection ended early");
       TRY(backoff_.before_retry(http_.stop(), piece.take_error()));
     }
     answer_.reset();
@@ -411,11 +412,13 @@ class LayerDownload : public Source {
     return answer;
   }
 
+  Error ended_early() const { return unreachable(Error(Code::unavailable, answer_->url() + ": the connection ended early")); }
+
   Result<void> skip_bytes(int64_t count) {
     if (count == 0) return {};
     while (count > 0) {
       std::string_view piece = TRY(answer_->next());
-      if (piece.empty()) return Error(Code::unavailable, "the connection ended early");
+      if (piece.empty()) return ended_early();
       if (int64_t(piece.size()) > count) {
         leftover_ = piece.substr(size_t(count));
         return {};

@@ -578,8 +578,14 @@ TEST_F(AgentTest, pull_policies) {
   EXPECT_FALSE(pulls_.run_one());
 }
 
+Error registry_unreachable() {
+  ErrorDetails details;
+  details.reason = runtime::kRegistryUnreachable;
+  return Error(Code::unavailable, "pull web:1: Could not resolve host").with(std::move(details));
+}
+
 TEST_F(AgentTest, without_its_registry_an_image_to_be_pulled_waits) {
-  const Error unreachable(Code::unavailable, "pull web:1: Could not resolve host");
+  const Error unreachable = registry_unreachable();
   boot();
   runtime_.images_fake().fail_pull(unreachable);
   put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "waits");
@@ -589,7 +595,7 @@ TEST_F(AgentTest, without_its_registry_an_image_to_be_pulled_waits) {
 }
 
 TEST_F(AgentTest, without_its_registry_an_image_that_is_present_runs_where_that_is_set) {
-  const Error unreachable(Code::unavailable, "pull web:1: Could not resolve host");
+  const Error unreachable = registry_unreachable();
   config_.run_present_images_offline = true;
   boot();
   runtime_.images_fake().fail_pull(unreachable);
@@ -610,6 +616,26 @@ TEST_F(AgentTest, without_its_registry_an_image_that_is_present_runs_where_that_
   ASSERT_TRUE(pulls_.run_one());
   settle();
   EXPECT_EQ(state("a", "absent"), "Waiting ErrImagePull");
+  runtime_.images_fake().fail_pull(Error(Code::unavailable, "pull web:1: layer sha256:0: the disk is nearly full"));
+  put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "full");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "full"), "Waiting ErrImagePull") << "the registry has a newer image, which this machine cannot store";
+}
+
+TEST_F(AgentTest, a_registry_s_garbage_is_no_wrong_name) {
+  boot();
+  runtime_.images_fake().fail_pull(Error(Code::invalid, "pull web:1: get manifest: https://r/v2: not JSON"));
+  put_pod(R"("containers":[{"name":"a","image":"web:1","imagePullPolicy":"Always"}])", "garbage");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "garbage"), "Waiting ErrImagePull");
+  for (const char* policy : {"Always", "IfNotPresent", "Never"}) {
+    const std::string name = "wrong-" + to_lower(policy);
+    put_pod(R"("containers":[{"name":"a","image":"no image","imagePullPolicy":")" + std::string(policy) + R"("}])", name);
+    EXPECT_FALSE(pulls_.run_one()) << policy << ": no registry is asked for what is no name";
+    EXPECT_EQ(state("a", name), "Waiting InvalidImageName") << policy;
+  }
 }
 
 TEST_F(AgentTest, pull_secrets_reach_the_registry) {

@@ -301,7 +301,9 @@ TEST_F(Registries, pulls_by_tag_and_by_digest) {
   EXPECT_EQ(pull(*store, registry.host() + "/team/app:2.0").error().code(), Code::not_found);
   EXPECT_EQ(pull(*store, registry.host() + "/none:1").error().code(), Code::not_found);
   EXPECT_EQ(pull(*store, registry.host() + "/team/app@sha256:" + std::string(64, 'a')).error().code(), Code::not_found);
-  EXPECT_EQ(pull(*store, "127.0.0.1:1/x").error().code(), Code::unavailable);
+  auto nobody = pull(*store, "127.0.0.1:1/x");
+  EXPECT_EQ(nobody.error().code(), Code::unavailable);
+  EXPECT_TRUE(runtime::is_registry_unreachable(nobody.error()));
 }
 
 TEST_F(Registries, a_tag_that_moved_is_pulled_anew) {
@@ -687,6 +689,7 @@ TEST_F(Registries, a_server_that_lies_or_misbehaves_is_an_error) {
     auto got = pull(*store, server.host() + "/app:1");
     ASSERT_FALSE(got.ok()) << row.name;
     EXPECT_EQ(got.error().code(), row.code) << row.name << ": " << got.error().text();
+    EXPECT_EQ(runtime::is_registry_unreachable(got.error()), row.name == "broken") << row.name << ": the others have answered";
   }
 }
 

@@ -22,7 +22,7 @@ class TextSource : public Source {
       : pieces_(std::move(pieces)), end_(std::move(end)) {}
   Result<std::string_view> next() override {
     if (at_ < pieces_.size()) return std::string_view(pieces_[at_++]);
-    if (end_) return Error(end_->code(), end_->text());
+    if (end_) return *end_;
     return std::string_view();
   }
   size_t given() const { return at_; }
@@ -110,15 +110,17 @@ TEST_F(RemoteUnpackerTest, tells_what_went_wrong) {
   EXPECT_EQ(lies.error().code(), Code::invalid);
   EXPECT_EQ(lies.error().text(), "not what its digest says");
 
-  TextSource broken({"a"}, Error(Code::unavailable, "the connection ended early"));
+  TextSource broken({"a"}, unreachable(Error(Code::unavailable, "the connection ended early")));
   auto cut = unpacker.stage(0, broken, &promised);
   ASSERT_FALSE(cut.ok());
   EXPECT_EQ(cut.error().text(), "the connection ended early") << "not that the layer is damaged";
+  EXPECT_TRUE(runtime::is_registry_unreachable(cut.error()));
 
   TextSource endless(std::vector<std::string>(200, std::string(1 << 20, 'x')));
   auto full = unpacker.stage(7, endless, nullptr);
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().code(), Code::unavailable);
+  EXPECT_FALSE(runtime::is_registry_unreachable(full.error())) << "a full disk is no broken network";
   EXPECT_LT(endless.given(), 20u) << "nobody reads on for a layer that is refused";
   EXPECT_EQ(unpacker.keep(201).error().text(), "was not unpacked");
   TextSource good({"abc"});

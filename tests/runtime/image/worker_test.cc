@@ -15,6 +15,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "runtime/image/fetch/http.h"
 #include "runtime/image/store.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
@@ -52,6 +53,15 @@ TEST(Job, survives_the_wire) {
   ASSERT_TRUE(failed.ok() && failed->has_value());
   EXPECT_EQ((*failed)->error().code(), Code::unauthorized);
   EXPECT_EQ((*failed)->error().text(), "who are you?");
+  EXPECT_FALSE(runtime::is_registry_unreachable((*failed)->error()));
+  failed = hear(outcome_message(unreachable(Error(Code::timeout, "nobody answers"))), events);
+  ASSERT_TRUE(failed.ok() && failed->has_value());
+  EXPECT_EQ((*failed)->error().code(), Code::timeout);
+  EXPECT_TRUE(runtime::is_registry_unreachable((*failed)->error()));
+  failed = hear(outcome_message(Error::from_errno(ENOSPC, "write")), events);
+  ASSERT_TRUE(failed.ok() && failed->has_value());
+  EXPECT_EQ((*failed)->error().code(), Code::unavailable);
+  EXPECT_FALSE(runtime::is_registry_unreachable((*failed)->error())) << "a full disk";
   failed = hear(json::object{{"outcome", {{"code", 0}, {"text", std::string(1 << 20, 'x')}}}}, events);
   ASSERT_TRUE(failed.ok() && failed->has_value());
   EXPECT_LT((*failed)->error().text().size(), 5000u) << "a worker that strangers took over says as much as it likes";
