@@ -189,10 +189,15 @@ Result<void> CurlExchange::begin(const Request& request, bool is_first_host, boo
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
   }
-  if (const runtime::RegistryTls* tls = is_first_host ? request.tls : nullptr) {
-    set_text(easy_, CURLOPT_CAINFO_BLOB, tls->authorities);  // the machine's stay valid: libcurl finds them in a directory
-    set_text(easy_, CURLOPT_SSLCERT_BLOB, tls->certificate);
-    set_text(easy_, CURLOPT_SSLKEY_BLOB, tls->private_key);
+  if (request.tls) {
+    // The machine's authorities stay valid: libcurl finds them in a directory. As for curl and containerd, the registry's hold
+    // for the storage that it redirects to, which often has a certificate of the same house. The client's own is shown to no
+    // other.
+    set_text(easy_, CURLOPT_CAINFO_BLOB, request.tls->authorities);
+    if (is_first_host) {
+      set_text(easy_, CURLOPT_SSLCERT_BLOB, request.tls->certificate);
+      set_text(easy_, CURLOPT_SSLKEY_BLOB, request.tls->private_key);
+    }
   }
   if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return Error(Code::internal, "cannot start a transfer");
   added_ = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP as a Source: one exchange at a time with libcurl. The reader pulls the body, so that a slow disk slows the sender and
-// nothing is buffered without limit. Redirects are followed here and not by libcurl: credentials are only sent to the host that
-// they are for. Source: libcurl-multi(3); RFC 9110 sections 11 (authentication), 14 (range), 15.4 (redirection).
+// nothing is buffered without limit. Redirects are followed here and not by libcurl: credentials and the client's certificate are
+// only sent to the host that they are for. Source: libcurl-multi(3); RFC 9110 sections 11 (authentication), 14 (range), 15.4
+// (redirection).
 #pragma once
 
 #include <map>
@@ -22,14 +23,16 @@ constexpr size_t kHeadersMax = 64 << 10;  // bytes that are kept of a response's
 
 struct Request {
   std::string url;
-  std::vector<std::string> headers;           // "Accept: …"
-  std::vector<std::string> private_headers;   // only sent to the first host
-  std::string authorization;                  // "Bearer …"; only sent to the first host
-  std::string form;                           // if not empty: POST this form
-  int64_t from = 0;                           // the first byte to request
-  bool verify = true;                         // verify the server's certificate
-  const runtime::RegistryTls* tls = nullptr;  // only for the first host; null: none. Must outlive the call of start()
-  bool may_be_local = true;                   // the URL may be on this machine or its link: is_local_host
+  std::vector<std::string> headers;          // "Accept: …"
+  std::vector<std::string> private_headers;  // only sent to the first host
+  std::string authorization;                 // "Bearer …"; only sent to the first host
+  std::string form;                          // if not empty: POST this form
+  int64_t from = 0;                          // the first byte to request
+  bool verify = true;                        // verify the server's certificate
+  // Authorities for every host, also after redirects; the client's certificate for the first host only. null: none. Must outlive
+  // the call of start().
+  const runtime::RegistryTls* tls = nullptr;
+  bool may_be_local = true;  // the URL may be on this machine or its link: is_local_host
 };
 
 // Scheme, host and port of a URL, normalised ("https://host:443"); "" if the scheme is not http or https.

@@ -2,7 +2,6 @@
 // Pulls from a real registry (Debian's docker-registry, on loopback): by tag and digest; with anonymous, basic and bearer
 // authentication; through a proxy that closes connections at random offsets; by a process that is killed at random times. Needs
 // root and the programs docker-registry, skopeo, openssl.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -25,97 +24,13 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/socket.h"
 #include "tests/runtime/image/builder.h"
+#include "tests/runtime/image/small_server.h"
 
 namespace coracle::image {
 namespace {
 
 using namespace test;
 namespace fs = std::filesystem;
-
-// ---- small servers ----
-
-int bind_to(const std::string& host, uint16_t& port, bool is_shared) {  // a free port
-  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int shared = is_shared;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  EXPECT_EQ(::inet_pton(AF_INET, host.c_str(), &address.sin_addr), 1) << host;
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  port = ntohs(address.sin_port);
-  return fd;
-}
-
-int listen_on(const std::string& host, uint16_t& port) {
-  int fd = bind_to(host, port, false);
-  EXPECT_EQ(::listen(fd, 64), 0);
-  return fd;
-}
-
-int connect_to(uint16_t port) {
-  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
-  ::close(fd);
-  return -1;
-}
-
-// Serves each connection on its own thread until it is destroyed.
-class Server {
- public:
-  explicit Server(std::function<void(int)> serve, std::string address = "127.0.0.1")
-      : serve_(std::move(serve)), address_(std::move(address)), listener_(listen_on(address_, port_)) {
-    thread_ = std::jthread([this](std::stop_token stop) {
-      std::vector<std::jthread> connections;
-      while (!stop.stop_requested()) {
-        pollfd waiting{listener_, POLLIN, 0};
-        if (::poll(&waiting, 1, 50) <= 0) continue;
-        int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-        if (fd < 0) continue;
-        connections.emplace_back([this, fd] {
-          serve_(fd);
-          ::close(fd);
-        });
-      }
-    });
-  }
-  ~Server() {
-    thread_ = {};
-    ::close(listener_);
-  }
-  uint16_t port() const { return port_; }
-  std::string host() const { return address_ + ":" + std::to_string(port_); }
-
- private:
-  std::function<void(int)> serve_;
-  std::string address_;
-  uint16_t port_ = 0;
-  int listener_;
-  std::jthread thread_;
-};
-
-// Reads one request's head and sends a response that ends the connection: sufficient for a token server or a redirect.
-std::string read_head(int fd) {
-  std::string head;
-  char c;
-  timeval timeout{60, 0};
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  while (head.size() < 16384 && head.find("\r\n\r\n") == head.npos && ::read(fd, &c, 1) == 1) {
-    head += c;
-    if (head[0] == 0x16) break;  // a TLS handshake, which this server does not support
-  }
-  return head;
-}
-void answer(int fd, const std::string& status, const std::string& headers, const std::string& body) {
-  std::string text = "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
-                     headers + "\r\n" + body;
-  (void)!::write(fd, text.data(), text.size());
-}
 
 // Relays data to `upstream`, and closes each connection after `allowance` bytes of the response.
 class CuttingProxy {
