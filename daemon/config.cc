@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "daemon/registries_file.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -124,12 +125,19 @@ Result<void> read_node_ports(Config& config, const json::value& value) {
 
 Result<void> read_mirrors(Config& config, const json::value& value) {
   const json::object* map = value.if_object();
-  if (!map) return wrong("a map of registries to lists of URLs", value);
-  config.mirrors.clear();
-  for (const auto& [registry, urls] : *map) {
-    std::vector<std::string> list = TRY(texts_of(urls).wrap(std::string(registry)));
-    config.mirrors[std::string(registry)] = std::move(list);
+  // Errors are without the values, in which a password may stand.
+  if (!map) return Error(Code::invalid, "must be a map of registries to lists of URLs");
+  std::map<std::string, std::vector<std::string>> mirrors;
+  for (const auto& [name, urls] : *map) {
+    const std::string registry(name);
+    auto list = texts_of(urls);
+    if (!list) return Error(Code::invalid, shown_path({registry}) + ": must be a list of URLs");
+    for (const std::string& url : *list)
+      if (std::string fault = registry_url_fault(url); !fault.empty())
+        return Error(Code::invalid, shown_path({registry}) + ": " + fault);
+    mirrors[registry] = *std::move(list);
   }
+  config.mirrors = std::move(mirrors);
   return {};
 }
 

@@ -53,11 +53,11 @@ class HostsReader {
  private:
   Error wrong(const HostsPath& path, const std::string& what) const {
     const size_t line = toml_.line_of(path);
-    return Error(Code::invalid, (line ? "line " + std::to_string(line) + ": " : "") + join(path, ".") + ": " + what);
+    return Error(Code::invalid, (line ? "line " + std::to_string(line) + ": " : "") + shown_path(path) + ": " + what);
   }
 
   Result<std::string> text(const HostsPath& path, const json::value& value) const {
-    if (!value.is_string()) return wrong(path, "must be text, is " + to_text(value));
+    if (!value.is_string()) return wrong(path, "must be text in quotes");  // without the value: it may be a password
     return std::string(value.get_string());
   }
   // One text, or a list of them.
@@ -80,7 +80,7 @@ class HostsReader {
   }
   Result<std::string> read_url(const HostsPath& path, const json::value& value) const {
     std::string url = TRY(text(path, value));
-    if (!is_registry_url(url)) return wrong(path, quoted(url) + " is no URL like https://host:port");
+    if (std::string fault = registry_url_fault(url); !fault.empty()) return wrong(path, fault);
     return url;
   }
 

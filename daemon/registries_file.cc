@@ -58,7 +58,7 @@ class RegistriesReader {
   Error wrong(const FieldPath& path, const std::string& what) const {
     const size_t line = line_of(yaml_, path);
     if (path.empty()) return Error(Code::invalid, what);
-    return Error(Code::invalid, (line ? "line " + std::to_string(line) + ": " : "") + join(path, ".") + ": " + what);
+    return Error(Code::invalid, (line ? "line " + std::to_string(line) + ": " : "") + shown_path(path) + ": " + what);
   }
   Error unknown(const FieldPath& path) const { return wrong(path, "unknown field"); }
 
@@ -106,7 +106,7 @@ class RegistriesReader {
     if (!list) return wrong(path, "must be a list of URLs");
     for (const json::value& item : *list) {
       std::string url = TRY(text(path, item));
-      if (!is_registry_url(url)) return wrong(path, quoted(url) + " is no URL like https://host:port");
+      if (std::string fault = registry_url_fault(url); !fault.empty()) return wrong(path, fault);
       into.push_back(std::move(url));
     }
     return {};
@@ -176,11 +176,15 @@ class RegistriesReader {
 
 }  // namespace
 
-bool is_registry_url(std::string_view url) {
+std::string registry_url_fault(std::string_view url) {
+  if (!userinfo_of(url).empty())
+    return quoted(shown_url(url)) + " has a user or a password in it; they belong into registries.yaml, to configs, auth";
   const size_t scheme = url.find("://");
   const std::string_view host = url.substr(scheme == url.npos ? 0 : scheme + 3);
   const bool is_known = scheme == url.npos || url.starts_with("https://") || url.starts_with("http://");
-  return is_known && !host.empty() && !host.starts_with('/') && url.find_first_of(" \t?#") == url.npos;
+  const bool is_clean = url.find_first_of(" \t?#") == url.npos && host.substr(0, host.find('/')).find('@') == host.npos;
+  if (is_known && is_clean && !host.empty() && !host.starts_with('/')) return {};
+  return quoted(shown_url(url)) + " is no URL like https://host:port";
 }
 
 Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings) {

@@ -31,7 +31,8 @@ Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runt
 // The same for the file, if there is one. Blocks on the disk. Errors: those, after the path.
 Result<void> add_registries_file(const std::string& path, runtime::RegistrySettings& settings);
 
-// True for "https://host", "http://host:port/path" and "host".
-bool is_registry_url(std::string_view url);
+// Why a text is no URL of a registry or mirror, without a password that stands in it. "": it is one, as "https://host",
+// "http://host:port/path" and "host" are.
+std::string registry_url_fault(std::string_view url);
 
 }  // namespace coracle

@@ -79,7 +79,7 @@ class TomlReader {
     if (peek() == '[') return wrong("arrays of tables are not known here");
     TomlPath path = TRY(read_key());
     if (!take(']')) return wrong("']' is missing");
-    if (!headers_.insert(path).second) return wrong("[" + join(path, ".") + "] is there twice");
+    if (!headers_.insert(path).second) return wrong("[" + shown_path(path) + "] is there twice");
     TRY(table_at(toml_.root.get_object(), {}, path));
     return path;
   }
@@ -98,7 +98,7 @@ class TomlReader {
     const std::string name = path.back();
     path.pop_back();
     json::object* into = TRY(table_at(root, base, path));
-    if (into->contains(name)) return wrong(name + " is there twice");
+    if (into->contains(name)) return wrong(shown_path({name}) + " is there twice");
     into->emplace(name, std::move(value));
     toml_.lines[whole] = line;
     return {};
@@ -113,7 +113,7 @@ class TomlReader {
       toml_.lines.try_emplace(whole, line_);
       json::value& next = at->emplace(name, json::object()).first->value();
       if (!next.is_object() || inline_.contains(whole))
-        return wrong(join(whole, ".") + " is there already, and is no open table");
+        return wrong(shown_path(whole) + " is there already, and is no open table");
       at = &next.get_object();
     }
     return at;
@@ -168,7 +168,7 @@ class TomlReader {
     const std::string digits = with_each(word.starts_with('+') ? word.substr(1) : word, '_', "");
     if (auto number = parse_number<int64_t>(digits)) return json::value(*number);
     if (word.empty()) return wrong("a value is missing");
-    return wrong(quoted(word) + " is no text in quotes, no whole number, true or false");
+    return wrong("the value is no text in quotes, no whole number, true or false");  // without it: it may be a password
   }
 
   Result<json::value> read_array(const TomlPath& path, int depth) {

@@ -208,4 +208,23 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
+std::string_view userinfo_of(std::string_view url) {
+  if (const size_t scheme = url.find("://"); scheme != url.npos) url.remove_prefix(scheme + 3);
+  url = url.substr(0, url.find_first_of("/?#"));
+  const size_t at = url.rfind('@');
+  return at == url.npos ? std::string_view() : url.substr(0, at);
+}
+
+std::string shown_path(const std::vector<std::string>& names) {
+  std::vector<std::string> shown;
+  for (const std::string& name : names) shown.push_back(userinfo_of(name).empty() ? name : shown_url(name));
+  return join(shown, ".");
+}
+
+std::string shown_url(std::string_view url) {
+  std::string out(url.substr(0, url.find('?')));
+  if (const std::string_view who = userinfo_of(url); !who.empty()) out.erase(size_t(who.data() - url.data()), who.size() + 1);
+  return out;
+}
+
 }  // namespace coracle

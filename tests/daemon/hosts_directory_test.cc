@@ -93,6 +93,21 @@ TEST(HostsToml, names_the_line_of_a_mistake) {
   }
 }
 
+TEST(HostsToml, keeps_passwords_out_of_its_errors) {
+  for (const char* text :
+       {"server = 'https://me:hunter2@m'\n", "[host.'https://me:hunter2@m']\nca = '/absent'\n",
+        "[host.'https://me:hunter2@m']\n[host.'https://me:hunter2@m']\n", "host = {'https://me:hunter2@m' = 5}\n",
+        "[host.'https://m'.header]\nauthorization = hunter2\n",
+        "[host.'https://m'.header]\nauthorization = {basic = 'hunter2'}\n",
+        "[host.'https://m'.header]\nauthorization = [['hunter2']]\n", "[host.'https://m'.header]\nauthorization = \"hunter2\n",
+        "[host.'https://m'.header]\nauthorization = \"hunter2\\n\"\n"}) {
+    auto servers = read_hosts_toml(text, "/d", played_pem);
+    ASSERT_FALSE(servers.ok()) << text;
+    EXPECT_EQ(servers.error().text().find("hunter2"), std::string::npos) << text << ": " << servers.error().text();
+    EXPECT_TRUE(servers.error().text().starts_with("line ")) << text << ": " << servers.error().text();
+  }
+}
+
 TEST(HostsDirectory, has_a_directory_for_each_registry) {
   char name[] = "/tmp/coracle-hosts-XXXXXX";
   ASSERT_TRUE(::mkdtemp(name));

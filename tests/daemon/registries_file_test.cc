@@ -108,6 +108,29 @@ TEST(RegistriesFile, names_the_line_of_a_mistake) {
   }
 }
 
+TEST(RegistriesFile, keeps_passwords_out_of_its_errors) {
+  for (const char* text :
+       {"mirrors:\n  a:\n    endpoint:\n    - https://me:hunter2@m:5000\n", "mirrors:\n  a:\n    endpoint: [\"me:hunter2@m\"]\n",
+        "mirrors:\n  a:\n    endpoint: [\"ftp://me:hunter2@m\"]\n",
+        "mirrors:\n  a:\n    endpoint: [\"https://m/x?token=hunter2\"]\n",
+        "mirrors:\n  \"https://me:hunter2@m\":\n    endpoint: 5\n",
+        "configs:\n  m:\n    auth: {username: me, password: [hunter2]}\n",
+        "configs:\n  m:\n    auth: {username: me, pasword: hunter2}\n", "configs:\n  m:\n    auth: {auth: hunter2}\n",
+        "configs:\n  m:\n    auth: me:hunter2\n", "configs:\n  m:\n    auth: {password: \"hunter2}\n"}) {
+    runtime::RegistrySettings settings;
+    auto added = add_registries(text, pem_of, settings);
+    ASSERT_FALSE(added.ok()) << text;
+    EXPECT_EQ(added.error().text().find("hunter2"), std::string::npos) << text << ": " << added.error().text();
+    EXPECT_NE(added.error().text().find("line "), std::string::npos) << text << ": " << added.error().text();
+  }
+  EXPECT_EQ(registry_url_fault("https://me:p@m:5000/x"),
+            "\"https://m:5000/x\" has a user or a password in it; they belong into registries.yaml, to configs, auth");
+  for (const char* good : {"https://m", "http://m:5000/v2/", "m:5000", "[::1]:5000", "https://m/team@work"})
+    EXPECT_EQ(registry_url_fault(good), "") << good;
+  for (const char* bad : {"", "https://", "https:///x", "ftp://m", "https://m x", "https://m?x", "https://@m"})
+    EXPECT_NE(registry_url_fault(bad), "") << bad;
+}
+
 TEST(RegistriesFile, is_read_again_and_a_mistake_leaves_what_was) {
   char name[] = "/tmp/coracle-registries-XXXXXX";
   ASSERT_TRUE(::mkdtemp(name));

@@ -64,7 +64,7 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
 }
 
 Result<void> check_realm(const std::string& realm, const ChallengedBy& by, bool with_credentials) {
-  const std::string origin = origin_of(realm), shown = coracle::quoted(realm), host = host_of_origin(origin);
+  const std::string origin = origin_of(realm), shown = coracle::quoted(shown_url(realm)), host = host_of_origin(origin);
   if (origin.empty()) return Error(Code::invalid, "the registry names no place to get a token from");
   bool encrypted = origin.starts_with("https:");
   if (by.origin.starts_with("https:") && by.verified && !encrypted)

@@ -35,7 +35,7 @@ Error error_of(CURLcode code, const char* detail, const std::string& url) {
   if (code == CURLE_URL_MALFORMAT) kind = Code::invalid;
   if (code == CURLE_OPERATION_TIMEDOUT) kind = Code::timeout;
   std::string what = detail && *detail ? detail : curl_easy_strerror(code);
-  Error error(kind, url + ": " + what + cure_of(code, what));
+  Error error(kind, shown_url(url) + ": " + what + cure_of(code, what));
   return kind == Code::unavailable || kind == Code::timeout ? unreachable(std::move(error)) : std::move(error);
 }
 
@@ -159,7 +159,7 @@ void CurlExchange::read_header(std::string_view line) {
 Result<void> CurlExchange::begin(const Request& request, bool is_first_host, bool may_be_local) {
   may_be_local_ = may_be_local;
   is_local_ = is_local_host(host_of_origin(origin_of(url_)));
-  auto refused = [&] { return Error(Code::forbidden, url_ + ": leads to this machine itself or to its link"); };
+  auto refused = [&] { return Error(Code::forbidden, shown() + ": leads to this machine itself or to its link"); };
   if (is_local_ && !may_be_local_) return refused();
   auto add = [&](const std::string& header) { sent_ = curl_slist_append(sent_, header.c_str()); };
   for (const std::string& header : request.headers) add(header);
@@ -213,7 +213,7 @@ Result<void> CurlExchange::pump() {
   size_t before = arrived_.size();
   bool had_head = head_;
   if (CURLMcode code = curl_multi_perform(multi_, &running); code != CURLM_OK)
-    return Error(Code::unavailable, url_ + ": " + curl_multi_strerror(code));
+    return Error(Code::unavailable, shown() + ": " + curl_multi_strerror(code));
   int left = 0;
   while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE || message->easy_handle != easy_) continue;
@@ -267,6 +267,8 @@ Error unreachable(Error error) {
   return std::move(error).with(std::move(details));
 }
 
+std::string Http::Exchange::shown() const { return shown_url(url()); }
+
 std::string Http::Exchange::header(std::string_view name) const {
   auto values = headers(name);
   return values.empty() ? std::string() : values.front();
@@ -283,7 +285,7 @@ Http::~Http() = default;
 
 Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
   const std::string first = origin_of(request.url);
-  if (first.empty()) return Error(Code::invalid, "no http or https URL: " + quoted(request.url));
+  if (first.empty()) return Error(Code::invalid, "no http or https URL: " + quoted(shown_url(request.url)));
   std::string url = request.url;
   bool left_home = false;  // after a redirect to another host, credentials are not sent any more
   bool may_be_local = request.may_be_local;
@@ -296,12 +298,12 @@ Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
       return std::unique_ptr<Exchange>(std::move(exchange));
     url = resolve(url, location);
     std::string origin = origin_of(url);
-    if (origin.empty()) return Error(Code::forbidden, request.url + ": redirected to " + quoted(location));
+    if (origin.empty()) return Error(Code::forbidden, shown_url(request.url) + ": redirected to " + quoted(shown_url(location)));
     if (first.starts_with("https:") && origin.starts_with("http:") && request.verify)
-      return Error(Code::forbidden, request.url + ": redirected from https to http");
+      return Error(Code::forbidden, shown_url(request.url) + ": redirected from https to http, to " + quoted(shown_url(url)));
     left_home = left_home || origin != first;
   }
-  return Error(Code::unavailable, request.url + ": more than " + std::to_string(kRedirectsMax) + " redirects");
+  return Error(Code::unavailable, shown_url(request.url) + ": more than " + std::to_string(kRedirectsMax) + " redirects");
 }
 
 Result<std::string> read_all(Source& source, size_t max) {

@@ -56,6 +56,7 @@ class Http {  // one connection cache; not thread-safe
     virtual std::vector<std::string> headers(std::string_view name) const = 0;
     std::string header(std::string_view name) const;  // the first, or ""
     virtual const std::string& url() const = 0;       // after redirects
+    std::string shown() const;                        // url() for errors: shown_url()
     // True if the responding server is on this machine or its link. False for a server behind a proxy.
     virtual bool is_local() const = 0;
   };

@@ -84,7 +84,7 @@ Error refusal(Http::Exchange& answer) {
       if (!errors.empty()) said = get_string(errors[0], "message");
     }
   }
-  std::string text = answer.url() + ": " + std::to_string(status) + (said.empty() ? "" : ": " + said.substr(0, 300));
+  std::string text = answer.shown() + ": " + std::to_string(status) + (said.empty() ? "" : ": " + said.substr(0, 300));
   ErrorDetails details;
   details.retry_after_seconds = std::clamp(parse_number<int>(answer.header("retry-after")).value_or(0), 0, 60);
   Error error = Error(code, std::move(text)).with(std::move(details));
@@ -312,10 +312,10 @@ Result<Registry::Document> Registry::manifest(Http& http, const std::string& whi
         Digest digest = digest_of(text);
         auto said = Digest::parse(answer->header("docker-content-digest"));
         if ((wanted && digest != *wanted) || (said && digest != *said))
-          return Error(Code::invalid, answer->url() + ": the manifest is not what its digest says");
+          return Error(Code::invalid, answer->shown() + ": the manifest is not what its digest says");
         std::string type = answer->header("content-type");
         auto parsed = parse_manifest(text, type.substr(0, type.find(';')));
-        if (!parsed) return parsed.take_error().wrap(answer->url());
+        if (!parsed) return parsed.take_error().wrap(answer->shown());
         return Document{*std::move(parsed), std::move(digest)};
       },
       !wanted);
@@ -326,7 +326,7 @@ Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, siz
     Exchange answer = TRY(open(http, endpoint, "blobs/" + descriptor.digest.text(), {}, 0));
     std::string text = TRY(read_all(*answer, max));
     if (int64_t(text.size()) != descriptor.size || digest_of(text) != descriptor.digest)
-      return Error(Code::invalid, answer->url() + ": the blob is not what its digest says");
+      return Error(Code::invalid, answer->shown() + ": the blob is not what its digest says");
     return text;
   });
 }
@@ -388,7 +388,7 @@ class LayerDownload : public Source {
       piece = *next;
     }
     int64_t left = descriptor_.size - at_;
-    if (int64_t(piece.size()) > left) return Error(Code::invalid, answer_->url() + ": more bytes than the manifest says");
+    if (int64_t(piece.size()) > left) return Error(Code::invalid, answer_->shown() + ": more bytes than the manifest says");
     return piece;
   }
 
@@ -404,15 +404,16 @@ class LayerDownload : public Source {
     Registry::Exchange answer = TRY(registry_.open(http_, endpoint, "blobs/" + descriptor_.digest.text(), {}, at_));
     const bool is_part = answer->status() == 206;
     if (is_part && !answer->header("content-range").starts_with("bytes " + std::to_string(at_) + "-"))  // "bytes 100-199/200"
-      return Error(Code::invalid, answer->url() + ": sent another range than asked for");
+      return Error(Code::invalid, answer->shown() + ": sent another range than asked for");
     const int64_t wanted = descriptor_.size - (is_part ? at_ : 0);
     auto length = parse_number<int64_t>(answer->header("content-length"));
     if (length && *length != wanted && answer->header("content-encoding").empty())
-      return Error(Code::invalid, answer->url() + ": sends " + std::to_string(*length) + " bytes, not " + std::to_string(wanted));
+      return Error(Code::invalid,
+                   answer->shown() + ": sends " + std::to_string(*length) + " bytes, not " + std::to_string(wanted));
     return answer;
   }
 
-  Error ended_early() const { return unreachable(Error(Code::unavailable, answer_->url() + ": the connection ended early")); }
+  Error ended_early() const { return unreachable(Error(Code::unavailable, answer_->shown() + ": the connection ended early")); }
 
   Result<void> skip_bytes(int64_t count) {
     if (count == 0) return {};

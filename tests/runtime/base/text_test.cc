@@ -48,6 +48,19 @@ TEST(Text, control_characters_are_written_out) {
   EXPECT_EQ(one_line("a\"b\\\r\n\t\x1b[0m\xc3\xa4"), "a\"b\\\\r\\n\\t\\x1b[0m\xc3\xa4");
 }
 
+TEST(Text, shows_urls_without_what_is_secret) {
+  for (const auto& [url, want] :
+       {std::pair("https://host:5000/v2/a", "https://host:5000/v2/a"),
+        std::pair("https://me:pass@host/v2/a?x=1", "https://host/v2/a"), std::pair("https://me:p@ss@host", "https://host"),
+        std::pair("me:pass@host:5000/a", "host:5000/a"), std::pair("https://host/a@b?sig=me:pass@c", "https://host/a@b"),
+        std::pair("/v2/a?sig=1", "/v2/a"), std::pair("", ""), std::pair("?", "")})
+    EXPECT_EQ(shown_url(url), want) << url;
+  EXPECT_EQ(userinfo_of("https://me:p@ss@host/x@y"), "me:p@ss");
+  EXPECT_EQ(userinfo_of("https://host/x@y"), "");
+  EXPECT_EQ(shown_path({"host", "https://me:pass@m:5000", "ca"}), "host.https://m:5000.ca");
+  EXPECT_EQ(shown_path({"rewrite", "^a?b$"}), "rewrite.^a?b$") << "a question mark is not all";
+}
+
 TEST(Text, splits_without_losing_parts) {
   EXPECT_EQ(split("a,,b", ',').size(), 3u);
   EXPECT_EQ(split("", ',').size(), 1u);

@@ -91,7 +91,7 @@ TEST_F(Mirrors, an_authority_holds_for_the_storage_behind_its_registry) {
         [&](const std::string& head) {
           if (!asks_for(head, image.layer)) return image.respond(head);
           return response("307 Temporary Redirect",
-                          "Location: " + storage.url() + "/v2/x/blobs/" + digest_text(image.layer) + "\r\n", "");
+                          "Location: " + storage.url() + "/v2/x/blobs/" + digest_text(image.layer) + "?sig=secret\r\n", "");
         },
         {own, client + ".pem"});
     runtime::RegistryServer server;
@@ -105,6 +105,7 @@ TEST_F(Mirrors, an_authority_holds_for_the_storage_behind_its_registry) {
     if (!want) {
       EXPECT_SAYS(said, storage.host());
       EXPECT_SAYS(said, "certificate");
+      EXPECT_EQ(said.find("secret"), said.npos) << "a signed address is a password: " << said;
     }
   }
 }
