@@ -5,7 +5,7 @@
 //
 //   mirrors:
 //     docker.io:                                   # or "*", for all that have none of their own
-//       endpoint: ["https://mirror.example:5000"]  # tried in this order, then the registry itself
+//       endpoint: ["https://mirror.example:5000"]  # tried in this order, then the registry itself; with a path: the API's
 //       rewrite: {"^library/(.*)": "hub/$1"}       # names of repositories on mirrors
 //   configs:
 //     "mirror.example:5000":                       # of a mirror or a registry; or "*"

@@ -329,9 +329,10 @@ struct RegistryServer {
 };
 
 struct RegistrySettings {
-  std::vector<std::string> insecure;                        // host[:port] to use with http, or without verifying the certificate
-  std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs to try first
-  std::map<std::string, RegistryHost> hosts;                // host[:port] of a registry or mirror, or "*" for those without
+  std::vector<std::string> insecure;  // host[:port] to use with http, or without verifying the certificate
+  // registry or "*" → URLs to try first: of a host, whose API is at /v2, or with the path of the API.
+  std::map<std::string, std::vector<std::string>> mirrors;
+  std::map<std::string, RegistryHost> hosts;  // host[:port] of a registry or mirror, or "*" for those without
   std::map<std::string, std::vector<RegistryRewrite>>
       rewrites;  // registry or "*" → for its mirrors; the first that changes a name
   // registry or "*" → the servers to ask, in this order, and no others: neither mirrors nor, unless listed, the registry itself.

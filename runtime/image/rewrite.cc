@@ -5,6 +5,9 @@
 #include <regex.h>
 
 #include <memory>
+#include <string_view>
+
+#include "runtime/base/text.h"
 
 namespace coracle::image {
 namespace {
@@ -71,9 +74,37 @@ std::string replace_all(const Pattern& pattern, const std::string& text, const s
   return out + at;
 }
 
+// What regcomp(3) takes for something else than Go's expressions, which k3s reads: "\d" for a d, "[\w]" for a backslash or a w, a
+// lazy "*?" for a greedy one. "": nothing.
+std::string unlike_go(std::string_view pattern) {
+  constexpr std::string_view kSame = "wWsSbB", kRepetitions = "*+?}";
+  bool in_set = false;  // "[a-z]"
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i], next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (c == '\\') {
+      const bool is_word = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9');
+      if ((is_word && (in_set || kSame.find(next) == kSame.npos)) || (in_set && next == ']')) return {c, next};
+      ++i;
+    } else if (in_set) {
+      const size_t end = c == '[' && next == ':' ? pattern.find(":]", i + 2) : pattern.npos;  // "[:alpha:]"
+      if (end != pattern.npos) i = end + 1;
+      else in_set = c != ']';
+    } else if (c == '[') {
+      in_set = true;
+      if (next == '^') ++i;
+      if (i + 1 < pattern.size() && pattern[i + 1] == ']') ++i;  // as the first one it belongs to the set
+    } else if (next == '?' && (c == '(' || kRepetitions.find(c) != kRepetitions.npos)) {
+      return {c, next};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_rewrite(const runtime::RegistryRewrite& rewrite) {
+  if (std::string what = unlike_go(rewrite.pattern); !what.empty())
+    return Error(Code::invalid, quoted(what) + " is not known in a POSIX extended regular expression");
   if (std::string why = Pattern(rewrite.pattern).error(); !why.empty()) return Error(Code::invalid, std::move(why));
   return {};
 }

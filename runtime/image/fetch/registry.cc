@@ -37,6 +37,18 @@ std::string host_of(const std::string& url) {
   return url.substr(start, url.find('/', start) - start);
 }
 
+// Where a mirror's API is: at /v2, or at the path that its URL has. Without a scheme it is https, or http on loopback with a port
+// that is not that of https. Source: k3s, pkg/agent/containerd (semantics).
+std::string mirror_api(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  if (url.find("://") == url.npos) {
+    const std::string host = host_of(url);
+    const bool has_port = host.find(':', host.rfind(']') == host.npos ? 0 : host.rfind(']')) != host.npos;
+    url.insert(0, is_loopback(host) && has_port && !host.ends_with(":443") ? "http://" : "https://");
+  }
+  return url.find('/', url.find("://") + 3) == url.npos ? url + "/v2" : url;
+}
+
 bool may_pass(const Error& error) {  // true if the same request may succeed later
   return error.code() == Code::unavailable || error.code() == Code::timeout || error.code() == Code::too_many_requests;
 }
@@ -126,10 +138,8 @@ std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vec
   auto own = mirrors.find(registry);
   if (own == mirrors.end()) own = mirrors.find("*");
   if (own != mirrors.end()) {
-    for (std::string url : own->second) {
-      if (url.find("://") == url.npos) url.insert(0, "https://");
-      while (url.ends_with('/')) url.pop_back();
-      if (!url.ends_with("/v2")) url += "/v2";
+    for (const std::string& mirror : own->second) {
+      const std::string url = mirror_api(mirror);
       std::string host = host_of(url);
       out.push_back({url, host, registry, is_verified(hosts, insecure, host), false});
     }

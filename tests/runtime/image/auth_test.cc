@@ -134,7 +134,13 @@ TEST(Endpoints, are_tried_in_order) {
   EXPECT_EQ(bases("127.0.0.1.evil.com", {}, {}), "https://127.0.0.1.evil.com/v2 ");
   EXPECT_EQ(bases("docker.io", {}, {{"docker.io", {"http://m:5000/", "m2/v2"}}}),
             "http://m:5000/v2 https://m2/v2 https://registry-1.docker.io/v2 ");
-  EXPECT_EQ(bases("x.io", {}, {{"*", {"https://m/prefix"}}}), "https://m/prefix/v2 https://x.io/v2 ");
+  EXPECT_EQ(bases("x.io", {}, {{"*", {"https://m/v2/proxy", "https://m/api/docker/v2/", "https://m/v2/"}}}),
+            "https://m/v2/proxy https://m/api/docker/v2 https://m/v2 https://x.io/v2 ")
+      << "a path is where the API is, as for k3s";
+  EXPECT_EQ(bases("x.io", {}, {{"*", {"127.0.0.1:5000", "[::1]:5000", "localhost:443", "localhost", "m:5000/a"}}}),
+            "http://127.0.0.1:5000/v2! http://[::1]:5000/v2! https://localhost:443/v2! https://localhost/v2! https://m:5000/a "
+            "https://x.io/v2 ")
+      << "loopback is plain by default";
 }
 
 TEST(Endpoints, have_the_settings_of_their_hosts) {
