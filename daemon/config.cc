@@ -12,6 +12,7 @@
 #include "runtime/sys/file.h"
 #include "store/object/quantity.h"
 #include "store/object/yaml.h"
+#include "store/object/yaml_lines.h"
 
 namespace coracle {
 namespace {
@@ -269,6 +270,23 @@ const std::map<std::string, Read, std::less<>>& fields() {
   return table;
 }
 
+Error at_line_of(const std::string& name, std::string_view yaml, Error error) {
+  const size_t line = line_in_yaml(yaml, {name});
+  return line == 0 ? std::move(error) : std::move(error).wrap("line " + std::to_string(line));
+}
+
+struct ConfigText {
+  std::string path, yaml;
+};
+
+// An error about several settings together, with the place of the first of them that is set: in the last file that has it.
+Error wrong_together(const std::vector<ConfigText>& texts, const std::vector<std::string>& names, const std::string& what) {
+  for (const std::string& name : names)
+    for (auto text = texts.rbegin(); text != texts.rend(); ++text)
+      if (line_in_yaml(text->yaml, {name}) > 0) return at_line_of(name, text->yaml, Error(Code::invalid, what)).wrap(text->path);
+  return Error(Code::invalid, what);
+}
+
 }  // namespace
 
 std::vector<std::string> setting_names() {
@@ -283,11 +301,12 @@ Result<void> apply_config(Config& config, std::string_view yaml_text) {
   if (documents.size() > 1) return Error(Code::invalid, "more than one document");
   const json::object* object = documents.front().if_object();
   if (!object) return Error(Code::invalid, "expected fields like \"port: 6443\"");
-  for (const auto& [name, value] : *object) {
-    auto field = fields().find(std::string_view(name));
-    if (field == fields().end()) return Error(Code::invalid, "unknown field " + quoted(std::string_view(name)));
+  for (const auto& [key, value] : *object) {
+    const std::string name(key);
+    auto field = fields().find(name);
+    if (field == fields().end()) return at_line_of(name, yaml_text, Error(Code::invalid, "unknown field " + quoted(name)));
     if (value.is_null()) continue;  // an empty value means the default
-    TRY(field->second(config, value).wrap(std::string(name)));
+    if (auto read = field->second(config, value).wrap(name); !read) return at_line_of(name, yaml_text, read.take_error());
   }
   return {};
 }
@@ -295,6 +314,7 @@ Result<void> apply_config(Config& config, std::string_view yaml_text) {
 Result<Config> read_config(const std::string& path, const std::string& vendor_path) {
   Config config;
   config.path = path;
+  std::vector<ConfigText> texts;
   for (const std::string& file : {vendor_path, path}) {
     auto text = sys::read_file(file);
     if (!text) {
@@ -302,18 +322,22 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
       return text.take_error();
     }
     TRY(apply_config(config, *text).wrap(file));
+    texts.push_back({file, *std::move(text)});
   }
   if (config.shutdown_grace_period_critical_pods > config.shutdown_grace_period)
-    return Error(Code::invalid, path + ": shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is " +
-                                    format_duration(std::chrono::seconds(config.shutdown_grace_period_critical_pods)) +
-                                    ", unless the settings say otherwise");
+    return wrong_together(texts, {"shutdownGracePeriodCriticalPods", "shutdownGracePeriod"},
+                          "shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is " +
+                              format_duration(std::chrono::seconds(config.shutdown_grace_period_critical_pods)) +
+                              ", unless the settings say otherwise");
   if (config.image_gc_low_percent >= config.image_gc_high_percent)
-    return Error(Code::invalid, path + ": imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is " +
-                                    std::to_string(config.image_gc_high_percent));
+    return wrong_together(texts, {"imageGCLowThresholdPercent", "imageGCHighThresholdPercent"},
+                          "imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is " +
+                              std::to_string(config.image_gc_high_percent) + "; it is " +
+                              std::to_string(config.image_gc_low_percent));
   if (!config.image_verification_allowlist.empty() && config.image_verification != "NeverVerifyAllowlistedImages")
-    return Error(Code::invalid, path +
-                                    ": preloadedImagesVerificationAllowlist: can be set only where "
-                                    "imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages");
+    return wrong_together(texts, {"preloadedImagesVerificationAllowlist"},
+                          "preloadedImagesVerificationAllowlist: can be set only where "
+                          "imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages");
   return config;
 }
 

@@ -99,11 +99,11 @@ struct Config {
 // The names of all settings, sorted.
 std::vector<std::string> setting_names();
 
-// Reads `path` over the vendor's file, if that exists. A missing file gives the defaults. Errors: invalid, with file, line or
-// field.
+// Reads `path` over the vendor's file, if that exists. A missing file gives the defaults. Errors: invalid, with the file, the
+// line and the field.
 Result<Config> read_config(const std::string& path, const std::string& vendor_path = "/usr/lib/coracle/config.yaml");
 
-// Applies the YAML text to `config`. Errors: invalid, with the field.
+// Applies the YAML text to `config`. Errors: invalid, with the line and the field: "line 3: port: must be …".
 Result<void> apply_config(Config& config, std::string_view yaml_text);
 
 }  // namespace coracle

@@ -10,6 +10,7 @@
 #include "runtime/image/rewrite.h"
 #include "runtime/sys/file.h"
 #include "store/object/yaml.h"
+#include "store/object/yaml_lines.h"
 
 namespace coracle {
 namespace {
@@ -17,28 +18,6 @@ namespace {
 constexpr size_t kRegistriesFileMax = 1 << 20, kPemMax = 1 << 20;  // bytes
 
 using FieldPath = std::vector<std::string>;
-
-// The line that has the last of the keys, found one after another from the top, or that of the last one that is found; 0: none.
-// YAML's parser keeps no lines.
-size_t line_of(std::string_view yaml, const FieldPath& path) {
-  const std::vector<std::string_view> lines = split(yaml, '\n');
-  auto has = [](std::string_view line, const std::string& key) {  // as a field
-    const size_t at = line.find(key);
-    if (at == line.npos) return false;
-    std::string_view rest = trim(line.substr(at + key.size()));
-    if (rest.starts_with('"') || rest.starts_with('\'')) rest = trim(rest.substr(1));
-    return rest.starts_with(':');
-  };
-  size_t found = 0;  // counted from 1
-  for (size_t i = 0; i < path.size(); ++i) {
-    const bool is_below_its_like = i > 0 && path[i] == path[i - 1];  // auth.auth
-    size_t line = found == 0 ? 0 : found - (is_below_its_like ? 0 : 1);
-    while (line < lines.size() && !has(lines[line], path[i])) ++line;
-    if (line == lines.size()) break;
-    found = line + 1;
-  }
-  return found;
-}
 
 class RegistriesReader {
  public:
@@ -55,9 +34,10 @@ class RegistriesReader {
   }
 
  private:
-  Error wrong(const FieldPath& path, const std::string& what) const {
-    const size_t line = line_of(yaml_, path);
+  Error wrong(const FieldPath& path, const std::string& what) const { return wrong_at(path, path, what); }
+  Error wrong_at(const FieldPath& place, const FieldPath& path, const std::string& what) const {
     if (path.empty()) return Error(Code::invalid, what);
+    const size_t line = line_in_yaml(yaml_, place);
     return Error(Code::invalid, (line ? "line " + std::to_string(line) + ": " : "") + shown_path(path) + ": " + what);
   }
   Error unknown(const FieldPath& path) const { return wrong(path, "unknown field"); }
@@ -94,7 +74,7 @@ class RegistriesReader {
                           std::string by = TRY(text(at, replacement));
                           runtime::RegistryRewrite rewrite{at.back(), std::move(by)};
                           if (auto good = image::check_rewrite(rewrite); !good)
-                            return wrong(field, quoted(at.back()) + ": " + good.error().text());
+                            return wrong_at(at, field, quoted(at.back()) + ": " + good.error().text());
                           rewrites.push_back(std::move(rewrite));
                           return {};
                         });
@@ -104,9 +84,11 @@ class RegistriesReader {
   Result<void> read_endpoints(const FieldPath& path, const json::value& value, std::vector<std::string>& into) const {
     const json::array* list = value.if_array();
     if (!list) return wrong(path, "must be a list of URLs");
-    for (const json::value& item : *list) {
-      std::string url = TRY(text(path, item));
-      if (std::string fault = registry_url_fault(url); !fault.empty()) return wrong(path, fault);
+    for (size_t i = 0; i < list->size(); ++i) {
+      FieldPath place = path;
+      place.push_back(std::to_string(i));
+      std::string url = TRY(text(place, (*list)[i]));
+      if (std::string fault = registry_url_fault(url); !fault.empty()) return wrong_at(place, path, fault);
       into.push_back(std::move(url));
     }
     return {};

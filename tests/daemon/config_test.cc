@@ -124,6 +124,36 @@ TEST(Config, names_the_field_that_is_wrong) {
   }
 }
 
+TEST(Config, names_the_line_that_is_wrong) {
+  for (const auto& [text, want] : {std::pair("nodeName: a\n# port: 1\n\nport: high\n", "line 4: port: must be a number"),
+                                   std::pair("mirrors:\n  port: []\nprot: 1\n", "line 3: unknown field \"prot\""),
+                                   std::pair("nodeName: a\nport: [\n", "error parsing YAML: line ")}) {
+    Config config;
+    auto applied = apply_config(config, text);
+    ASSERT_FALSE(applied) << text;
+    EXPECT_TRUE(applied.error().text().starts_with(want)) << applied.error().text();
+  }
+  const std::string file = testing::TempDir() + "lines.yaml", vendor = testing::TempDir() + "vendor-lines.yaml";
+  auto error_of = [&](const std::string& of_vendor, const std::string& own) {
+    std::ofstream(vendor) << of_vendor;
+    std::ofstream(file) << own;
+    auto read = read_config(file, vendor);
+    return read ? std::string() : read.error().text();
+  };
+  EXPECT_EQ(error_of("", "port: 1\nport2: 1\n"), file + ": line 2: unknown field \"port2\"");
+  EXPECT_EQ(error_of("\nprot: 1\n", "port: 1\n"), vendor + ": line 2: unknown field \"prot\"");
+  const std::string low = "imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is 70; it is 80";
+  EXPECT_EQ(error_of("", "port: 1\nimageGCHighThresholdPercent: 70\n"), file + ": line 2: " + low);
+  EXPECT_EQ(error_of("imageGCLowThresholdPercent: 80\n", "imageGCHighThresholdPercent: 70\n"), vendor + ": line 1: " + low)
+      << "the one that the error is about";
+  EXPECT_EQ(error_of("", "\nshutdownGracePeriod: 10s\n"),
+            file +
+                ": line 2: shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is 20s, unless the "
+                "settings say otherwise");
+  std::remove(file.c_str());
+  std::remove(vendor.c_str());
+}
+
 TEST(Config, who_may_use_an_image_is_kubelet_s_setting) {
   Config config;
   EXPECT_EQ(config.image_verification, "NeverVerifyPreloadedImages");
