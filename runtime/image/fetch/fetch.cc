@@ -29,8 +29,13 @@ Result<void> fetch_layer(Content& content, Registry& registry, Unpacker& unpacke
     auto staged = unpacker.stage(index, *source, &descriptor);
     bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
     if (staged || damaged) TRY(content.drop_partial(descriptor.digest));
-    // Bytes from an earlier attempt may have been lost in a crash: download again from the beginning.
-    if (!damaged || before.st_size == 0 || again) return std::move(staged).wrap("layer " + descriptor.digest.text());
+    if (!damaged) return std::move(staged).wrap("layer " + descriptor.digest.text());
+    // Bytes from an earlier attempt may have been lost in a crash, and a mirror may send others: it begins anew.
+    const bool may_be_old = before.st_size > 0 && !again;
+    if (!may_be_old && !registry.exclude(source->senders())) {
+      const std::string senders = registry.names_of(source->senders());
+      return std::move(staged).wrap("layer " + descriptor.digest.text() + (senders.empty() ? "" : ": from " + senders));
+    }
     done = done_before;
   }
 }

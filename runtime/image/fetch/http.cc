@@ -111,7 +111,9 @@ class CurlExchange : public Http::Exchange {
     return count;
   }
   static size_t on_header(char* bytes, size_t, size_t count, void* self) {
-    static_cast<CurlExchange*>(self)->read_header(std::string_view(bytes, count));
+    auto* exchange = static_cast<CurlExchange*>(self);
+    if (exchange->header_bytes_ += count; exchange->header_bytes_ > kHeadersMax) return 0;  // ends the transfer
+    exchange->read_header(std::string_view(bytes, count));
     return count;
   }
   // Called after the connection is established and before anything is sent: a name may resolve to any address.
@@ -122,6 +124,10 @@ class CurlExchange : public Http::Exchange {
   }
   void read_header(std::string_view line);
   Result<void> pump();  // processes pending events
+  Error failure() const {
+    if (header_bytes_ <= kHeadersMax) return error_of(outcome_, detail_, url_);
+    return Error(Code::too_large, shown() + ": more than " + std::to_string(kHeadersMax) + " bytes of headers");
+  }
 
   CURLM* multi_;
   std::stop_token stop_;
@@ -141,7 +147,6 @@ class CurlExchange : public Http::Exchange {
 void CurlExchange::read_header(std::string_view line) {
   if (line.starts_with("HTTP/")) {  // also after "100 Continue" and a proxy's response
     headers_.clear();
-    header_bytes_ = 0;
     size_t space = line.find(' ');
     status_ = space == line.npos ? 0 : parse_number<int>(line.substr(space + 1, 3)).value_or(0);
     return;
@@ -150,9 +155,8 @@ void CurlExchange::read_header(std::string_view line) {
     head_ = status_ >= 200;
     return;
   }
-  header_bytes_ += line.size();
   size_t colon = line.find(':');
-  if (colon == line.npos || header_bytes_ > kHeadersMax) return;
+  if (colon == line.npos) return;
   headers_.emplace(to_lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
 }
 
@@ -203,7 +207,7 @@ Result<void> CurlExchange::begin(const Request& request, bool is_first_host, boo
   added_ = true;
   while (!head_ && !done_) TRY(pump());
   if (done_ && outcome_ == CURLE_ABORTED_BY_CALLBACK) return refused();
-  if (done_ && outcome_ != CURLE_OK && !head_) return error_of(outcome_, detail_, url_);
+  if (done_ && outcome_ != CURLE_OK && !head_) return failure();
   return {};
 }
 
@@ -227,7 +231,7 @@ Result<void> CurlExchange::pump() {
 
 Result<std::string_view> CurlExchange::next() {
   while (arrived_.empty() && !done_) TRY(pump());
-  if (arrived_.empty() && outcome_ != CURLE_OK) return error_of(outcome_, detail_, url_);
+  if (arrived_.empty() && outcome_ != CURLE_OK) return failure();
   given_.clear();
   given_.swap(arrived_);
   return std::string_view(given_);

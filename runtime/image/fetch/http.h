@@ -19,7 +19,7 @@
 namespace coracle::image {
 
 constexpr int kRedirectsMax = 10;
-constexpr size_t kHeadersMax = 64 << 10;  // bytes that are kept of a response's headers
+constexpr size_t kHeadersMax = 64 << 10;  // bytes of the headers of a response, with those that precede it (100 Continue)
 
 struct Request {
   std::string url;
@@ -67,7 +67,7 @@ class Http {  // one connection cache; not thread-safe
 
   // Blocks until the headers of the final response. Destroy the Exchange before starting the next. A redirect to this machine or
   // its link is only followed from there. Errors: unavailable and timeout (network: unreachable()), forbidden (certificate, or an
-  // unsafe redirect), cancelled.
+  // unsafe redirect), too_large (headers), cancelled. They name the URL.
   Result<std::unique_ptr<Exchange>> start(const Request& request);
   std::stop_token stop() const { return stop_; }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kTokenMax = 1 << 20;
 constexpr size_t kErrorBodyMax = 16 << 10;
+constexpr size_t kOthersShownMax = 4, kOtherTextMax = 300;  // errors of other servers, bytes of each
 constexpr const char* kDockerHub = "registry-1.docker.io";
 
 const std::vector<std::string> kManifestHeaders = {
@@ -103,6 +104,24 @@ Error refusal(Http::Exchange& answer) {
   return code == Code::unavailable ? unreachable(std::move(error)) : std::move(error);
 }
 
+// The error with what other servers have answered: a mirror that nobody can use would go unnoticed otherwise.
+Error with_others(Error error, const std::map<size_t, std::string>& failures) {
+  if (failures.empty()) return error;
+  std::vector<std::string> texts;
+  for (const auto& [server, text] : failures)
+    if (texts.size() < kOthersShownMax) texts.push_back(shortened_text(text, kOtherTextMax));
+  Error all(error.code(), error.text() + " (also: " + join(texts, "; ") + ")");
+  if (error.details()) return std::move(all).with(*error.details());
+  return all;
+}
+
+// The whole body. Errors name its URL.
+Result<std::string> body_of(Http::Exchange& answer, size_t max) {
+  auto body = read_all(answer, max);
+  if (!body && body.error().code() == Code::too_large) return body.take_error().wrap(answer.shown());
+  return body;
+}
+
 std::string basic(const runtime::Credentials& who) { return "Basic " + base64_encode(who.username + ":" + who.password); }
 
 }  // namespace
@@ -180,14 +199,21 @@ template <typename T>
 Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f, bool for_tag) {
   for (Backoff backoff(retry_delay_);;) {
     std::optional<Error> last;
+    std::map<size_t, std::string> failures;  // by server
+    size_t last_server = 0;
     bool half_answered = false;  // the other endpoint of the pair has responded: skip this one
     const std::set<size_t> away = away_.with([](const std::set<size_t>& all) { return all; });
+    const std::set<size_t> excluded = excluded_.with([](const std::set<size_t>& all) { return all; });
     std::vector<size_t> order(endpoints_.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_partition(order.begin(), order.end(), [&](size_t i) { return !away.contains(i); });
     for (size_t i : order) {
       const Endpoint& endpoint = endpoints_[i];
       if (for_tag && !endpoint.resolves) continue;
+      if (excluded.contains(server_of(i))) {
+        failures[server_of(i)] = host_of(endpoint.base) + ": has sent a damaged layer";
+        continue;
+      }
       bool has_twin = i + 1 < endpoints_.size() && endpoints_[i + 1].twin;
       if (endpoint.twin ? half_answered : has_twin && twin_answers_) continue;
       auto got = f(endpoint);
@@ -195,15 +221,41 @@ Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Re
       if (got || got.error().code() == Code::cancelled) return got;
       Error error = got.take_error();
       const bool is_temporary = may_pass(error);
-      if (!endpoint.ns.empty() && is_temporary) away_.with([&](std::set<size_t>& all) { all.insert(i); });
+      if (is_temporary) set_aside(i);
       half_answered = has_twin && !is_temporary;
-      if (!last || !away.contains(i)) last = std::move(error);
+      failures[server_of(i)] = error.text();
+      if (!last || !away.contains(i)) last = std::move(error), last_server = server_of(i);
     }
     if (!last)
       return Error(Code::invalid,
                    "hosts.toml names no server of " + reference_.registry + (for_tag ? " for tags" : " to pull from"));
-    TRY(backoff.before_retry(stop, std::move(*last)));
+    failures.erase(last_server);
+    TRY(backoff.before_retry(stop, with_others(*std::move(last), failures)));
   }
+}
+
+void Registry::set_aside(size_t endpoint) {
+  if (!endpoints_[endpoint].ns.empty()) away_.with([&](std::set<size_t>& all) { all.insert(endpoint); });
+}
+
+bool Registry::exclude(const std::set<size_t>& senders) {
+  return excluded_.with([&](std::set<size_t>& all) {
+    bool is_new = false;
+    for (size_t sender : senders) {
+      const size_t server = server_of(sender);
+      bool has_other = false;
+      for (size_t i = 0; i < endpoints_.size(); ++i) has_other |= server_of(i) != server && !all.contains(server_of(i));
+      if (has_other) is_new |= all.insert(server).second;
+    }
+    return is_new;
+  });
+}
+
+std::string Registry::names_of(const std::set<size_t>& senders) const {
+  std::vector<std::string> names;
+  for (size_t sender : senders)
+    if (const std::string name = host_of(endpoints_[sender].base); names.empty() || names.back() != name) names.push_back(name);
+  return join(names, ", ");
 }
 
 Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
@@ -234,13 +286,13 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
   }
   Exchange answer = TRY(http.start(request));
   if (answer->status() != 200) return refusal(*answer).wrap("get token");
-  std::string body = TRY(read_all(*answer, kTokenMax).wrap("get token"));
+  std::string body = TRY(body_of(*answer, kTokenMax).wrap("get token"));
   auto document = parse_json(body);
-  if (!document) return document.take_error().as(Code::invalid).wrap("token");
+  if (!document) return document.take_error().as(Code::invalid).wrap(answer->shown()).wrap("get token");
   std::string token(get_string(*document, "token"));
   if (token.empty()) token = get_string(*document, "access_token");
   if (token.empty() || token.find_first_of("\r\n") != token.npos)
-    return Error(Code::invalid, "the registry's answer holds no token");
+    return Error(Code::invalid, "get token: " + answer->shown() + ": the answer holds no token");
   return "Bearer " + token;
 }
 
@@ -318,7 +370,7 @@ Result<Registry::Document> Registry::manifest(Http& http, const std::string& whi
       http.stop(),
       [&](const Endpoint& endpoint) -> Result<Document> {
         Exchange answer = TRY(open(http, endpoint, "manifests/" + which, kManifestHeaders, 0));
-        std::string text = TRY(read_all(*answer, kManifestMax));
+        std::string text = TRY(body_of(*answer, kManifestMax));
         Digest digest = digest_of(text);
         auto said = Digest::parse(answer->header("docker-content-digest"));
         if ((wanted && digest != *wanted) || (said && digest != *said))
@@ -334,7 +386,7 @@ Result<Registry::Document> Registry::manifest(Http& http, const std::string& whi
 Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, size_t max) {
   return at_any_endpoint<std::string>(http.stop(), [&](const Endpoint& endpoint) -> Result<std::string> {
     Exchange answer = TRY(open(http, endpoint, "blobs/" + descriptor.digest.text(), {}, 0));
-    std::string text = TRY(read_all(*answer, max));
+    std::string text = TRY(body_of(*answer, max));
     if (int64_t(text.size()) != descriptor.size || digest_of(text) != descriptor.digest)
       return Error(Code::invalid, answer->shown() + ": the blob is not what its digest says");
     return text;
@@ -342,7 +394,7 @@ Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, siz
 }
 
 // First the bytes that are already here, then the network, with as many attempts as needed.
-class LayerDownload : public Source {
+class LayerDownload : public LayerSource {
  public:
   LayerDownload(Registry& registry, Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done)
       : registry_(registry),
@@ -361,6 +413,7 @@ class LayerDownload : public Source {
     done_ += int64_t(piece.size());
     return piece;
   }
+  const std::set<size_t>& senders() const override { return senders_; }
 
  private:
   Result<std::string_view> from_disk() {
@@ -375,10 +428,12 @@ class LayerDownload : public Source {
       auto piece = more();
       if (piece && !piece->empty()) {
         backoff_.progress();
+        senders_.insert(asked_);
         TRY(sys::write_all(partial_, *piece));
         return piece;
       }
       if (piece) piece = ended_early();
+      if (answer_ && at_ == asked_at_) registry_.set_aside(asked_);  // it answers, and sends nothing more
       answer_.reset();
       leftover_.clear();
       TRY(backoff_.before_retry(http_.stop(), piece.take_error()));
@@ -398,13 +453,15 @@ class LayerDownload : public Source {
       piece = *next;
     }
     int64_t left = descriptor_.size - at_;
-    if (int64_t(piece.size()) > left) return Error(Code::invalid, answer_->shown() + ": more bytes than the manifest says");
-    return piece;
+    if (int64_t(piece.size()) <= left) return piece;
+    senders_.insert(asked_);
+    return Error(Code::invalid, answer_->shown() + ": more bytes than the manifest says");
   }
 
   Result<void> ask() {
     answer_ = TRY(registry_.at_any_endpoint<Registry::Exchange>(
         http_.stop(), [&](const Endpoint& endpoint) -> Result<Registry::Exchange> { return ask_at(endpoint); }));
+    asked_at_ = at_;
     const int64_t skip = answer_->status() == 206 ? 0 : at_;
     return skip_bytes(skip);  // a server without range support sends the whole body
   }
@@ -412,6 +469,7 @@ class LayerDownload : public Source {
   // Errors: also invalid for what is no part of the layer by its headers: then another endpoint may have it.
   Result<Registry::Exchange> ask_at(const Endpoint& endpoint) {
     Registry::Exchange answer = TRY(registry_.open(http_, endpoint, "blobs/" + descriptor_.digest.text(), {}, at_));
+    asked_ = size_t(&endpoint - registry_.endpoints_.data());
     const bool is_part = answer->status() == 206;
     if (is_part && !answer->header("content-range").starts_with("bytes " + std::to_string(at_) + "-"))  // "bytes 100-199/200"
       return Error(Code::invalid, answer->shown() + ": sent another range than asked for");
@@ -447,12 +505,15 @@ class LayerDownload : public Source {
   std::atomic<int64_t>& done_;
   Backoff backoff_;
   Registry::Exchange answer_;
-  std::string leftover_, given_;  // the rest of a piece that began before the current offset
-  int64_t at_ = 0;
+  std::string leftover_, given_;   // the rest of a piece that began before the current offset
+  int64_t at_ = 0, asked_at_ = 0;  // the offset; that where the current exchange began
   bool on_disk_ = true;
+  size_t asked_ = 0;  // the endpoint of the current exchange
+  std::set<size_t> senders_;
 };
 
-std::unique_ptr<Source> Registry::layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done) {
+std::unique_ptr<LayerSource> Registry::layer(Http& http, const Descriptor& descriptor, const Fd& partial,
+                                             std::atomic<int64_t>& done) {
   return std::make_unique<LayerDownload>(*this, http, descriptor, partial, done);
 }
 

@@ -41,6 +41,12 @@ struct Endpoint {
   std::vector<std::string> headers = {};         // for its host only
 };
 
+// A layer's bytes, with the servers that have sent some of them: their numbers in the list of endpoints.
+class LayerSource : public Source {
+ public:
+  virtual const std::set<size_t>& senders() const = 0;
+};
+
 using RegistryHosts = std::map<std::string, runtime::RegistryHost>;
 // The settings of a host[:port], otherwise those of "*"; null: none. docker.io is also known as registry-1.docker.io. Pure.
 const runtime::RegistryHost* settings_of_host(const RegistryHosts& hosts, const std::string& host);
@@ -71,8 +77,8 @@ class Registry {  // thread-safe; each thread brings its own Http
     Digest digest;
   };
   // `which` is a tag or a digest, which the text matches. An endpoint whose answer is no manifest, as from the login page of a
-  // network, is passed over. Errors: not_found, unauthorized, forbidden, invalid, unsupported (of its format), too_large,
-  // unavailable, cancelled.
+  // network, is passed over. Errors name the URL, and those of the other servers that were asked: not_found, unauthorized,
+  // forbidden, invalid, unsupported (of its format), too_large, unavailable, cancelled.
   Result<Document> manifest(Http& http, const std::string& which);
   // Reads a small blob completely and verifies it.
   Result<std::string> blob(Http& http, const Descriptor& descriptor, size_t max);
@@ -80,7 +86,12 @@ class Registry {  // thread-safe; each thread brings its own Http
   // Reads a layer: first the bytes in `partial` (read from its start), then the rest from the network, which is appended to
   // `partial`. Adds the bytes that it returns to `done`. Does not verify: the caller hashes the bytes. The Registry must outlive
   // it.
-  std::unique_ptr<Source> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
+  std::unique_ptr<LayerSource> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
+
+  // Excludes servers that have sent a damaged layer from all further requests, as long as another one is left. False: this
+  // excludes none.
+  bool exclude(const std::set<size_t>& senders);
+  std::string names_of(const std::set<size_t>& senders) const;  // "host:port, …"
 
   // The index of the first of the credentials that a registry or mirror has accepted, if one has required any: the machine's are
   // the last ones, and what a pod's secret has helped to bring is not for all.
@@ -105,6 +116,9 @@ class Registry {  // thread-safe; each thread brings its own Http
     return settings ? &settings->tls : nullptr;
   }
   void note_use(size_t credentials);
+  // An entry and its twin are one server.
+  size_t server_of(size_t endpoint) const { return endpoints_[endpoint].twin ? endpoint - 1 : endpoint; }
+  void set_aside(size_t endpoint);  // a mirror: it is asked last from now on
   const runtime::RegistryTls* tls_of(const Endpoint& endpoint) const {
     return endpoint.tls ? &*endpoint.tls : tls_of(endpoint.host);
   }
@@ -122,6 +136,7 @@ class Registry {  // thread-safe; each thread brings its own Http
   const std::chrono::milliseconds retry_delay_;
   std::atomic<bool> twin_answers_{false};                      // the https endpoint of the pair is not tried any more
   Guarded<std::set<size_t>> away_;                             // mirrors that did not answer: tried last from then on
+  Guarded<std::set<size_t>> excluded_;                         // not asked any more
   Guarded<std::map<std::string, std::string>> authorization_;  // by endpoint's base
   std::atomic<int64_t> used_{-1};                              // an index into credentials_
 };

@@ -5,9 +5,10 @@
 #include <signal.h>
 
 #include <atomic>
-#include <filesystem>
+#include <chrono>
+#include <cstdlib>
 
-#include "runtime/image/fetch/http.h"
+#include "runtime/base/text.h"
 #include "runtime/image/store.h"
 #include "tests/runtime/image/builder.h"
 #include "tests/runtime/image/small_server.h"
@@ -108,6 +109,210 @@ TEST_F(Mirrors, an_authority_holds_for_the_storage_behind_its_registry) {
       EXPECT_EQ(said.find("secret"), said.npos) << "a signed address is a password: " << said;
     }
   }
+}
+
+std::string challenge(const std::string& how) { return response("401 Unauthorized", "WWW-Authenticate: " + how + "\r\n", ""); }
+
+// Two servers: one that misbehaves, and one that is down.
+TEST_F(Mirrors, an_error_names_each_server_and_what_it_answered) {
+  const TinyImage image("f");
+  std::string many;
+  for (int i = 0; i < 20'000; ++i) many += "X-More: and more\r\n";
+  std::string interim;
+  for (int i = 0; i < 20'000; ++i) interim += "HTTP/1.1 100 Continue\r\n\r\n";
+  const std::string whole = response("200 OK", "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n", image.manifest);
+  std::string host;  // of the one that misbehaves
+  struct Row {
+    const char* name;
+    Responder::Respond respond;
+    std::string says;
+    Code code;
+    int asked_max = 100;
+  };
+  for (const Row& row : {
+           Row{"closed", [](const std::string&) { return challenge("Basic realm=\"x\""); },
+               " asks for a user name and a password", Code::unauthorized, 4},
+           Row{"closed for ever",
+               [&](const std::string& head) {
+                 if (head.starts_with("GET /token")) return response("200 OK", "", R"({"token":"t"})");
+                 return challenge("Bearer realm=\"http://" + host + "/token\"");
+               },
+               "/v2/team/app/manifests/1: 401", Code::unauthorized, 8},
+           Row{"a login page", [](const std::string&) { return response("200 OK", "Content-Type: text/html\r\n", "<html>"); },
+               "/v2/team/app/manifests/1: manifest: ", Code::invalid},
+           Row{"a login page for the token",
+               [&](const std::string& head) {
+                 if (head.starts_with("GET /token")) return response("200 OK", "", "<html>");
+                 return challenge("Bearer realm=\"http://" + host + "/token\"");
+               },
+               "get token: http://", Code::invalid},
+           Row{"no token",
+               [&](const std::string& head) {
+                 if (head.starts_with("GET /token")) return response("200 OK", "", "{}");
+                 return challenge("Bearer realm=\"http://" + host + "/token\"");
+               },
+               "/token: the answer holds no token", Code::invalid},
+           Row{"half a body", [&](const std::string&) { return whole.substr(0, whole.size() - 10); },
+               "/v2/team/app/manifests/1: ", Code::unavailable},
+           Row{"another digest",
+               [&](const std::string&) {
+                 return response("200 OK", "Docker-Content-Digest: sha256:" + std::string(64, 'a') + "\r\n", image.manifest);
+               },
+               "/v2/team/app/manifests/1: the manifest is not what its digest says", Code::invalid},
+           Row{"endless headers", [&](const std::string&) { return "HTTP/1.1 200 OK\r\n" + many; },
+               "/v2/team/app/manifests/1: more than 65536 bytes of headers", Code::too_large},
+           Row{"endless beginnings", [&](const std::string&) { return interim; },
+               "/v2/team/app/manifests/1: more than 65536 bytes of headers", Code::too_large},
+           Row{"too large", [&](const std::string&) { return response("200 OK", "", std::string(5 << 20, ' ')); },
+               "/v2/team/app/manifests/1: the answer is larger than ", Code::too_large},
+           Row{"redirects for ever", [](const std::string&) { return response("302 Found", "Location: /v2/again\r\n", ""); },
+               "/v2/team/app/manifests/1: more than 10 redirects", Code::unavailable},
+           Row{"busy",
+               [](const std::string&) {
+                 return response("429 Too Many Requests", "Retry-After: 0\r\n", R"({"errors":[{"message":"slow down"}]})");
+               },
+               "/v2/team/app/manifests/1: 429: slow down", Code::too_many_requests},
+           Row{"broken", [](const std::string&) { return response("502 Bad Gateway", "", "<html>"); },
+               "/v2/team/app/manifests/1: 502", Code::unavailable},
+           Row{"nothing", [](const std::string&) { return std::string(); }, "/v2/team/app/manifests/1: ", Code::unavailable},
+       }) {
+    std::atomic<int> asked{0};
+    Responder mirror([&](const std::string& head) {
+      ++asked;
+      return row.respond(head);
+    });
+    host = mirror.host();
+    runtime::RegistryServer first, down;
+    first.url = mirror.url() + "/v2";
+    down.url = "http://127.0.0.1:1/v2";
+    settings_.servers["registry.invalid"] = {first, down};
+    const std::string said = pull();
+    EXPECT_SAYS(said, row.says) << row.name;
+    EXPECT_SAYS(said, mirror.host()) << row.name;
+    EXPECT_SAYS(said, "http://127.0.0.1:1/v2/team/app/manifests/1: ") << row.name << ": the other one too";
+    EXPECT_TRUE(said.starts_with("pull registry.invalid/team/app:1: get manifest: ")) << row.name << ": " << said;
+    const bool is_either = row.code == Code::unavailable || row.code == Code::too_many_requests;
+    EXPECT_TRUE(last_ == row.code || (is_either && last_ == Code::unavailable)) << row.name << ": " << said;
+    EXPECT_GE(asked, 1) << row.name;
+    EXPECT_LE(asked, row.asked_max) << row.name;
+  }
+}
+
+TEST_F(Mirrors, who_sends_a_damaged_layer_is_not_asked_again) {
+  const TinyImage image("f");
+  const std::string garbage(image.layer.size(), 'g');
+  struct Row {
+    const char* name;
+    std::string layer;  // the bytes of the response
+    bool is_whole;      // then it is known to be damaged; otherwise it could come to an end later
+  };
+  for (const Row& row : {
+           Row{"of the right length", response("200 OK", "", garbage), true},
+           Row{"a page of no known length",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n6\r\n<html>\r\n0\r\n\r\n", false},
+       }) {
+    std::atomic<int> of_liar{0}, of_other{0};
+    Responder liar([&](const std::string& head) {
+      if (!asks_for(head, image.layer)) return image.respond(head);
+      ++of_liar;
+      return row.layer;
+    });
+    Responder other([&](const std::string& head) {
+      of_other += asks_for(head, image.layer);
+      return image.respond(head);
+    });
+    runtime::RegistryServer first, second;
+    first.url = liar.url() + "/v2", second.url = other.url() + "/v2";
+    settings_.servers["registry.invalid"] = {first, second};
+    EXPECT_EQ(pull(), "ok") << row.name;
+    EXPECT_GE(of_liar, 1) << row.name;
+    EXPECT_LE(of_liar, 2) << row.name;
+    EXPECT_GE(of_other, 1) << row.name;
+
+    settings_.servers["registry.invalid"] = {first};
+    const std::string alone = pull();
+    EXPECT_NE(alone, "ok") << row.name;
+    EXPECT_SAYS(alone, "layer " + digest_text(image.layer)) << row.name;
+    EXPECT_SAYS(alone, liar.host()) << row.name;
+
+    second.url = "http://127.0.0.1:1/v2";
+    settings_.servers["registry.invalid"] = {first, second};
+    const std::string said = pull();
+    EXPECT_SAYS(said, liar.host()) << row.name;
+    if (row.is_whole) {
+      EXPECT_SAYS(said, "http://127.0.0.1:1/v2/team/app/blobs/") << row.name;
+      EXPECT_SAYS(said, liar.host() + ": has sent a damaged layer") << row.name;
+    }
+  }
+}
+
+TEST_F(Mirrors, a_busy_server_is_asked_again_when_it_says) {
+  const TinyImage image("f");
+  std::atomic<int> asked{0};
+  Responder busy([&](const std::string& head) {
+    return ++asked == 1 ? response("429 Too Many Requests", "Retry-After: 1\r\n", "") : image.respond(head);
+  });
+  runtime::RegistryServer server;
+  server.url = busy.url() + "/v2";
+  settings_.servers["registry.invalid"] = {server};
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(pull(), "ok");
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+  EXPECT_EQ(asked, 4) << "the manifest twice, the configuration, the layer";
+}
+
+TEST_F(Mirrors, all_that_registries_yaml_says_of_a_mirror_holds_together) {
+  const TinyImage image("f");
+  const std::string own = certificate("own");
+  if (own.empty()) GTEST_SKIP() << "openssl is missing";
+  std::atomic<int> with_other_names{0};
+  Responder mirror(
+      [&](const std::string& head) {
+        if (head.find("Authorization: Basic bWU6c2VjcmV0\r\n") == head.npos) return challenge("Basic realm=\"x\"");  // me:secret
+        with_other_names +=
+            !head.starts_with("GET /api/docker/hub/app/") || to_lower(head).find("?ns=127.0.0.1%3a1 ") == head.npos;
+        return image.respond(head);
+      },
+      {own, ""});
+  settings_.mirrors["127.0.0.1:1"] = {mirror.url() + "/api/docker"};
+  settings_.rewrites["127.0.0.1:1"] = {{"^team/(.*)", "hub/$1"}};
+  runtime::RegistryHost& host = settings_.hosts[mirror.host()];
+  host.tls.authorities = read_text(own + ".pem");
+  host.credentials = {mirror.host(), "me", "secret", "", ""};
+  EXPECT_EQ(pull("127.0.0.1:1/team/app:1"), "ok");
+  EXPECT_EQ(with_other_names, 0);
+
+  host.credentials.password = "hunter2";
+  std::string said = pull("127.0.0.1:1/team/app:1");
+  EXPECT_SAYS(said, mirror.url() + "/api/docker/hub/app/manifests/1: 401");
+  EXPECT_EQ(said.find("hunter2"), said.npos) << said;
+  EXPECT_SAYS(said, "http://127.0.0.1:1/v2/team/app/manifests/1: ") << "the registry itself is asked by its own name";
+  host.credentials.password = "secret";
+  host.tls.authorities = "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n";
+  said = pull("127.0.0.1:1/team/app:1");
+  EXPECT_SAYS(said, mirror.url() + "/api/docker/hub/app/manifests/1: ");
+  EXPECT_NE(said, "ok");
+}
+
+// It takes as long as the limit for a server that sends nothing.
+TEST_F(Mirrors, who_says_nothing_is_given_up_after_a_minute) {
+  const char* is_long = std::getenv("CORACLE_LONG");
+  if (!is_long || std::string(is_long) != "1") GTEST_SKIP() << "takes a minute: CORACLE_LONG=1";
+  const TinyImage image("f");
+  std::atomic<int> asked{0};
+  Server silent([&](int fd) {
+    ++asked;
+    pollfd waiting{fd, POLLRDHUP, 0};
+    ::poll(&waiting, 1, 600'000);
+  });
+  Responder other([&](const std::string& head) { return image.respond(head); });
+  settings_.mirrors[other.host()] = {"http://" + silent.host()};
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(pull(other.host() + "/team/app:1"), "ok");
+  const auto took = std::chrono::steady_clock::now() - began;
+  EXPECT_GE(took, std::chrono::seconds(50));
+  EXPECT_LT(took, std::chrono::seconds(150)) << "once, not for the configuration and the layer too";
+  EXPECT_EQ(asked, 1);
 }
 
 }  // namespace
