@@ -89,9 +89,10 @@ Result<int> Commands::run() {
 
 Result<Session*> Commands::session() {
   if (!session_) {
-    session_ = TRY(Session::open(flags_));
-    session_->set_dry_run(dry_run_);
-    if (flags_.match_server_version) TRY(check_server_version(*session_));
+    std::unique_ptr<Session> opened = TRY(Session::open(flags_));
+    opened->set_dry_run(dry_run_);
+    if (flags_.match_server_version) TRY(check_server_version(*opened));
+    session_ = std::move(opened);  // only now: who asks again after an error, as health does, gets the error again
   }
   return session_.get();
 }

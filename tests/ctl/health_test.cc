@@ -71,6 +71,19 @@ TEST(Health, is_what_pods_say) {
   }
 }
 
+TEST(Health, keeps_to_the_servers_version_each_time_that_it_looks) {
+  FakeApi api;
+  api.put("/readyz", R"("ok")");
+  api.put("/version", R"({"gitVersion":"v0.1.0"})");
+  api.put("/api/v1/nodes/edge", kGoodNode);
+  FakeApi::Outcome any = api.run({"health"});
+  EXPECT_EQ(any.code, 0) << any.err;
+  EXPECT_EQ(any.out, "healthy\n");
+  FakeApi::Outcome same = api.run({"health", "--match-server-version", "--wait", "--timeout=600ms"});
+  EXPECT_EQ(same.code, 1) << same.out;
+  EXPECT_TRUE(same.out.starts_with("the API: server version (v0.1.0) differs from client version (")) << same.out;
+}
+
 TEST(Health, is_not_asked_for_by_a_line_that_is_wrong) {
   FakeApi api;
   for (auto [timeout, why] :
