@@ -81,13 +81,17 @@ is "one that succeeds ends the row, and shows nothing anew" "  " "$(there) $(cat
 for ((i = 0; i < 2; i++)); do notice ended SERVICE_RESULT=watchdog EXIT_CODE=killed EXIT_STATUS=ABRT; done
 notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=1
 is "the third failure in a row is told with its reason, whose backslash is one" \
-  'coracled does not start (3 tries); it is tried again.|  open the store: C:\\new: no space left on device|' "$(head -n 2 "$T/run/start.issue" | tr '\n' '|')"
-is "… also to the journal, as an error" "<3>coracled does not start (3 tries); it is tried again: $(cat "$T/said"). Pods go on." "$(cat "$T/told")"
+  'coracled does not start (3 tries); it is tried again until somebody stops it.|  open the store: C:\\new: no space left on device|' "$(head -n 2 "$T/run/start.issue" | tr '\n' '|')"
+is "… also to the journal, as an error" "<3>coracled does not start (3 tries); it is tried again until somebody stops it: $(cat "$T/said"). Pods go on." "$(cat "$T/told")"
 is "… and the prompts are drawn anew" "--reload" "$(cat "$T/shown")"
 notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=1
 is "… and not at each further one" "--reload" "$(cat "$T/shown")"
 notice ready
 is "a start takes it back" " --reload --reload" "$(there) $(tr '\n' ' ' <"$T/shown" | sed 's/ $//')"
+for ((i = 0; i < 3; i++)); do notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=1; done
+is "… it is there" "failed-starts start.issue " "$(there)"
+notice ended SERVICE_RESULT=success EXIT_CODE=killed EXIT_STATUS=TERM
+is "so does a stop, during a try: then nothing is tried again" " 4" "$(there) $(wc -l <"$T/shown")"
 : >"$T/said"
 notice ended SERVICE_RESULT=exit-code EXIT_CODE=exited EXIT_STATUS=2
 is "a configuration that is wrong is told at once; without a word in the journal, how it ended" \
