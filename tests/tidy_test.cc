@@ -316,6 +316,7 @@ TEST(Tidy, reads_built_in_kinds_by_views) {
       "daemon/controller/autoscaler/custom_metrics.h",  // lists of custom.metrics.k8s.io
       "daemon/network/attachment.cc",                   // the files of the node's network
       "daemon/node/docker_config.h",                    // Docker's config.json
+      "daemon/node/image_archives.cc",                  // its note of imported archives
       "daemon/node/marks.cc",                           // what the node writes to sandboxes and containers
       "daemon/node/volume/token_refresh.cc",            // the claims in a token
       "daemon/scheduler/configuration.cc",              // the scheduler's configuration file

@@ -36,15 +36,15 @@ void add_devices(const Fd& directory, const std::string& path, std::vector<oci::
   }
 }
 
-// Blocks until `fd` is ready for `events` (then sets `ready`), until the timeout, or until `wake` is signalled; returns false for
-// the last one.
-bool wait_ready(const Fd& fd, short events, const Fd& wake, int timeout_ms, bool* ready) {
-  pollfd watched[2] = {{fd.get(), events, 0}, {wake.get(), POLLIN, 0}};
+// Blocks until `fd` is ready for `events` or the table of mounts has changed (then sets `ready`), until the timeout, or until
+// `wake` is signalled; returns false for the last one.
+bool wait_ready(const Fd& fd, short events, const Fd& wake, int timeout_ms, bool* ready, const Fd* mounts = nullptr) {
+  pollfd watched[3] = {{fd.get(), events, 0}, {wake.get(), POLLIN, 0}, {mounts ? mounts->get() : -1, POLLPRI, 0}};
   int count;
   do {
-    count = ::poll(watched, 2, timeout_ms);
+    count = ::poll(watched, 3, timeout_ms);
   } while (count < 0 && errno == EINTR);
-  *ready = count > 0 && watched[0].revents != 0;
+  *ready = count > 0 && (watched[0].revents != 0 || watched[2].revents != 0);
   return count >= 0 && watched[1].revents == 0;
 }
 
@@ -109,10 +109,10 @@ Result<DirectoryWatch> DirectoryWatch::open(const std::string& directory) {
   return watch;
 }
 
-bool DirectoryWatch::wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest) {
+bool DirectoryWatch::wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest, const Fd* mounts) {
   auto wake = wake_on_stop(stop, wake_);
   bool ready = false;
-  bool woken = !wait_ready(inotify_, POLLIN, wake_, longest ? int(longest->count()) : -1, &ready);
+  bool woken = !wait_ready(inotify_, POLLIN, wake_, longest ? int(longest->count()) : -1, &ready, mounts);
   if (woken) sys::drain_eventfd(wake_);
   if (ready) sys::drain_inotify(inotify_, [](int, uint32_t, std::string_view) {});
   return (ready || woken) && !stop.stop_requested();

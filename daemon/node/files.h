@@ -37,8 +37,9 @@ class DirectoryWatch {
  public:
   static Result<DirectoryWatch> open(const std::string& directory);
   // Blocks until something has changed, wake() was called, `longest` has elapsed or stop was requested. Returns false for the
-  // last two.
-  bool wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest = std::nullopt);
+  // last two. `mounts`: an open /proc/self/mountinfo; then also until something was mounted or unmounted since it was opened or
+  // last waited for. What is mounted over the directory is no change in it. Source: proc_pid_mounts(5), poll.
+  bool wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest = std::nullopt, const Fd* mounts = nullptr);
   void wake();  // from any thread
 
  private:

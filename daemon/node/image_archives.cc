@@ -52,34 +52,38 @@ void ImageArchives::read_record() {
   auto text = sys::read_file(record_);
   auto document = text ? parse_json(*text) : Result<json::value>(text.error());
   if (!document || !document->is_object()) return;  // then archives are read once more
-  for (const auto& [name, mark] : document->get_object())
-    if (mark.is_string()) imported_.insert_or_assign(std::string(name), std::string(mark.get_string()));
+  for (const auto& [name, about] : document->get_object())
+    imported_.insert_or_assign(std::string(name), Imported{std::string(get_string(about, "mark")), get_strings(about, "images")});
 }
 
 void ImageArchives::write_record() {
   json::object document;
-  for (const auto& [name, mark] : imported_) document[name] = mark;
+  for (const auto& [name, about] : imported_)
+    document[name] = {{"mark", about.mark}, {"images", json::array(about.images.begin(), about.images.end())}};
   auto written = sys::replace_file(record_, to_text(document));
   if (!written) log_warning("node", "cannot note which archives of images were imported", {{"why", written.error().text()}});
 }
 
 void ImageArchives::run(std::stop_token stop) {
+  // Opened before the directory: a disk that is mounted over it meanwhile is told by the first wait.
+  const Fd mounts = sys::open("/proc/self/mountinfo", O_RDONLY).value_or(Fd());
   std::unique_ptr<files::DirectoryWatch> watch;
-  std::string watched;
+  std::string watched, told;  // the directory's identity; why it is not watched, as last logged
   while (!stop.stop_requested()) {
     if (watch && identity_of(directory_) != watched) watch.reset();  // removed, or another one has its name: its watch is silent
     if (!watch) {
       auto made = sys::make_directories(directory_, 0755);
       watched = identity_of(directory_);
       auto opened = made ? files::DirectoryWatch::open(directory_) : Result<files::DirectoryWatch>(made.error());
+      const std::string why = opened ? "" : opened.error().text();
       if (opened) watch = std::make_unique<files::DirectoryWatch>(*std::move(opened));
-      else
-        log_warning("node", "images are not imported from a directory",
-                    {{"directory", directory_}, {"why", opened.error().text()}});
+      else if (why != told)
+        log_warning("node", "images are not imported from a directory", {{"directory", directory_}, {"why", why}});
+      told = why;
     }
     auto again = look(stop);
     if (watch) {
-      watch->wait(stop, again);
+      watch->wait(stop, again, &mounts);
     } else {
       Guarded<bool> nothing(false);
       nothing.wait_until(
@@ -105,36 +109,47 @@ std::optional<std::chrono::milliseconds> ImageArchives::look(std::stop_token sto
   std::optional<std::chrono::milliseconds> again;
   for (auto& [name, seen] : seen_) {
     if (stop.stop_requested()) return again;
-    auto known = imported_.find(name);
-    if (seen.is_done || (known != imported_.end() && known->second == seen.mark)) continue;
+    // Once it is: an image that somebody removes does not come back at once.
+    seen.is_done = seen.is_done || is_here(name, seen);
+    if (seen.is_done) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(seen.since + kSettled - clock_.steady());
     if (left.count() > 0) {
       again = again ? std::min(*again, left) : left;
       continue;
     }
-    seen.is_done = true;
-    import(name, stop);
+    seen.is_done = import(name, stop);
+    if (seen.is_done) continue;
+    seen.since = clock_.steady() + kRetry - kSettled;
+    again = again ? std::min<std::chrono::milliseconds>(*again, kRetry) : kRetry;
   }
   return again;
 }
 
-void ImageArchives::import(const std::string& name, std::stop_token stop) {
+bool ImageArchives::is_here(const std::string& name, const Seen& seen) const {
+  auto known = imported_.find(name);
+  if (known == imported_.end() || known->second.mark != seen.mark) return false;
+  const std::vector<std::string>& names = known->second.images;
+  return std::all_of(names.begin(), names.end(), [&](const std::string& image) { return images_.find(image).ok(); });
+}
+
+bool ImageArchives::import(const std::string& name, std::stop_token stop) {
   const std::string mark = seen_[name].mark;
   auto archive = sys::open(directory_ + "/" + name, O_RDONLY | O_NOFOLLOW);
   auto images = archive ? images_.import(*archive, "", stop) : Result<std::vector<runtime::Image>>(archive.error());
-  if (!images && stop.stop_requested()) return;  // the next daemon imports it
+  if (!images && stop.stop_requested()) return true;  // the next daemon imports it
   if (!images) {
     log_warning("node", "an archive cannot be imported", {{"file", directory_ + "/" + name}, {"why", images.error().text()}});
-    return;
+    return images.error().code() != Code::unavailable;
   }
   std::vector<std::string> names;
   for (const runtime::Image& image : *images)
     for (const std::string& reference : image.references) names.push_back(reference);
   log_info("node", "images were imported", {{"file", directory_ + "/" + name}, {"images", join(names, ", ")}});
-  imported_.insert_or_assign(name, mark);
+  imported_.insert_or_assign(name, Imported{mark, names});
   std::erase_if(imported_, [&](const auto& each) { return !seen_.contains(each.first); });  // their files are gone
   write_record();
   changed_();
+  return true;
 }
 
 }  // namespace coracle::node

@@ -3,6 +3,9 @@
 #include "daemon/node/image_archives.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -34,10 +37,8 @@ class ImportedImages : public runtime::FakeImageStore {
       return Error(Code::cancelled, "stopped");
     }
     if (name == "bad") return Error(Code::invalid, "the archive holds no image");
-    runtime::Image image;
-    image.id = "sha256:" + name;
-    image.references = {name};
-    return std::vector{image};
+    if (is_full) return Error(Code::unavailable, "the disk is nearly full");
+    return std::vector{*find(add(name))};
   }
   std::string take() {
     return imports_.with([](std::string& all) { return std::exchange(all, {}); });
@@ -47,6 +48,7 @@ class ImportedImages : public runtime::FakeImageStore {
         {}, [](const std::string& all) { return !all.empty(); }, [](auto&) {});
   }
   std::atomic<bool> is_long = false;  // an import lasts until it is stopped
+  std::atomic<bool> is_full = false;
 
  private:
   Guarded<std::string> imports_;
@@ -137,6 +139,34 @@ TEST_F(ImageArchivesTest, a_record_that_is_damaged_or_a_file_that_went_and_came_
   EXPECT_EQ(sys::read_file(directory_ + "/record")->find("a.tar"), std::string::npos) << "the record does not grow";
 }
 
+TEST_F(ImageArchivesTest, are_imported_again_by_a_daemon_that_has_not_their_images) {
+  write("a.tar", "one");
+  write("b.tar", "two");
+  EXPECT_EQ(settle(), "one;two;");
+  ASSERT_TRUE(images_.remove("one").ok());
+  EXPECT_EQ(settle(), "") << "somebody does not want it";
+  start();
+  EXPECT_EQ(settle(), "one;") << "the store may have lost it";
+  EXPECT_EQ(settle(), "");
+}
+
+TEST_F(ImageArchivesTest, are_tried_again_after_a_while_where_the_disk_was_full) {
+  write("a.tar", "one");
+  images_.is_full = true;
+  archives_->look();
+  clock_.advance(ImageArchives::kSettled);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(archives_->look(), milliseconds(ImageArchives::kRetry));
+  EXPECT_EQ(archives_->look(), milliseconds(ImageArchives::kRetry)) << "not at each look";
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("the disk is nearly full"), std::string::npos);
+  EXPECT_EQ(images_.take(), "one;");
+  images_.is_full = false;
+  clock_.advance(ImageArchives::kRetry);
+  EXPECT_EQ(archives_->look(), std::nullopt);
+  EXPECT_EQ(images_.take(), "one;");
+  EXPECT_EQ(changes_, 1);
+}
+
 TEST_F(ImageArchivesTest, of_many_layers_do_not_keep_the_daemon_from_its_end) {
   write("a.tar", "one");
   images_.is_long = true;
@@ -172,6 +202,39 @@ TEST(ImageArchives, are_imported_when_they_come) {
   for (int i = 0; i < 2000 && changes == 1; ++i) ::usleep(10'000);
   EXPECT_EQ(images.take(), "two;") << "another directory of that name";
   thread = {};
+  std::filesystem::remove_all(directory);
+}
+
+// In a mount namespace of its own.
+bool imports_from_a_disk_that_is_mounted_over(const std::string& directory) {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  ImportedImages images;
+  std::atomic<int> changes{0};
+  ImageArchives archives(directory + "/in", directory + "/record", images, system_clock(), [&] { ++changes; });
+  std::jthread thread([&](std::stop_token stop) { archives.run(stop); });
+  auto await = [&](int count) {
+    for (int i = 0; i < 2000 && changes < count; ++i) ::usleep(10'000);
+    return changes == count;
+  };
+  std::filesystem::create_directories(directory + "/in");
+  std::ofstream(directory + "/in/a.tar") << "one";
+  if (!await(1)) return false;  // from now on it waits for changes in this directory
+  std::filesystem::create_directory(directory + "/disk");
+  if (::mount("tmpfs", (directory + "/disk").c_str(), "tmpfs", 0, nullptr) != 0) return false;
+  std::ofstream(directory + "/disk/b.tar") << "two";
+  if (::mount((directory + "/disk").c_str(), (directory + "/in").c_str(), nullptr, MS_MOVE, nullptr) != 0) return false;
+  return await(2) && images.take() == "one;two;";
+}
+
+TEST(ImageArchives, are_imported_from_a_disk_that_is_mounted_over_the_directory) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  char name[] = "/tmp/coracle-archives-XXXXXX";
+  const std::string directory = ::mkdtemp(name);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(imports_from_a_disk_that_is_mounted_over(directory) ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "what is mounted over a directory is no event in it";
   std::filesystem::remove_all(directory);
 }
 
