@@ -11,7 +11,7 @@ namespace coracle::node {
 
 int used_percent(const DiskUse& use) {
   if (use.total.count <= 0) return 0;
-  return 100 - int(std::clamp<int64_t>((use.available.count * 100 + use.total.count - 1) / use.total.count, 0, 100));
+  return 100 - int(std::clamp<int64_t>(use.available.count * 100 / use.total.count, 0, 100));
 }
 
 ImageCollector::ImageCollector(const ImageCollection& settings, runtime::ImageStore& images, const Clock& clock,

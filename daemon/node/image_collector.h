@@ -20,7 +20,8 @@ struct DiskUse {
   Bytes total, available;
 };
 
-// Percent of the disk that is used, rounded down. 0: not known.
+// Percent of the disk that is used, rounded up as by the kubelet: images are removed until no more than the low threshold is
+// used. 0: not known.
 int used_percent(const DiskUse& use);
 
 class ImageCollector {

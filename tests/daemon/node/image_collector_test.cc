@@ -56,9 +56,12 @@ class ImageCollectorTest : public testing::Test {
                             [this] { ++changes_; }};
 };
 
-TEST(UsedPercent, is_rounded_down) {
+TEST(UsedPercent, is_rounded_up_as_by_the_kubelet) {
+  EXPECT_EQ(used_percent({Bytes(1000), Bytes(149)}), 86);
   EXPECT_EQ(used_percent({Bytes(1000), Bytes(150)}), 85);
-  EXPECT_EQ(used_percent({Bytes(1000), Bytes(151)}), 84);
+  EXPECT_EQ(used_percent({Bytes(1000), Bytes(159)}), 85);
+  EXPECT_EQ(used_percent({Bytes(1000), Bytes(160)}), 84);
+  EXPECT_EQ(used_percent({Bytes(1000), Bytes(1)}), 100);
   EXPECT_EQ(used_percent({Bytes(1000), Bytes(0)}), 100);
   EXPECT_EQ(used_percent({Bytes(1000), Bytes(1000)}), 0);
   EXPECT_EQ(used_percent({Bytes(0), Bytes(0)}), 0) << "not known";
