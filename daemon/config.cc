@@ -341,4 +341,11 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
   return config;
 }
 
+Error at_setting(const Config& config, Error error) {
+  if (config.path.empty()) return error;
+  const std::string name = error.text().substr(0, error.text().find(':'));
+  const std::string yaml = sys::read_file(config.path).value_or("");
+  return at_line_of(name, yaml, std::move(error)).wrap(config.path);
+}
+
 }  // namespace coracle

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/auth/audit_policy.h"
 #include "daemon/auth/default_roles.h"
 #include "daemon/auth/signer.h"
 #include "daemon/auth/static_tokens.h"
@@ -29,6 +30,7 @@
 #include "runtime/sys/probe.h"
 #include "runtime/sys/process.h"
 #include "store/kinds/pod/pod_state.h"
+#include "store/kinds/service/server/address_range.h"
 
 namespace coracle {
 namespace {
@@ -101,6 +103,11 @@ network::Config network_config(const Config& config) {
   to.run_dir = config.run_dir + "/network";
   to.api_port = config.port;
   return to;
+}
+
+Result<scheduler::Configuration> read_scheduler_configuration(const Config& config) {
+  std::string text = TRY(sys::read_file(config.scheduler_config_file).wrap("schedulerConfigFile"));
+  return scheduler::read_configuration(text).wrap("schedulerConfigFile: " + config.scheduler_config_file);
 }
 
 node::VerificationPolicy verification_policy(std::string_view name) {  // validated with the configuration
@@ -189,6 +196,23 @@ api::Config api_config(const Config& config, const NodeIdentity& identity, std::
 
 }  // namespace
 
+Result<void> Daemon::check(const Config& config) {
+  auto settings = [&]() -> Result<void> {
+    TRY(network::Network::check(network_config(config)));
+    TRY(kinds::AddressRange::parse(config.service_cidr).wrap("serviceCIDR"));
+    if (!config.scheduler_config_file.empty()) TRY(read_scheduler_configuration(config));
+    if (!config.token_auth_file.empty()) TRY(auth::read_static_tokens(config.token_auth_file).wrap("tokenAuthFile"));
+    if (!config.audit_policy_file.empty()) {
+      std::string text = TRY(sys::read_file(config.audit_policy_file).wrap("auditPolicyFile"));
+      TRY(auth::AuditPolicy::parse(text).wrap("auditPolicyFile: " + config.audit_policy_file));
+    }
+    return {};
+  };
+  auto good = settings();
+  if (!good) return at_setting(config, good.take_error());
+  return {};
+}
+
 Result<std::unique_ptr<Daemon>> Daemon::build(const Config& config) {
   NodeIdentity identity = TRY(look_at_machine(config));
   for (const auto& address : config.listen) {
@@ -229,10 +253,7 @@ Result<void> Daemon::keep_node_name() {
 }
 
 Result<void> Daemon::construct_parts() {
-  if (!config_.scheduler_config_file.empty()) {
-    std::string text = TRY(sys::read_file(config_.scheduler_config_file).wrap("schedulerConfigFile"));
-    scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
-  }
+  if (!config_.scheduler_config_file.empty()) scheduler_configuration_ = TRY(read_scheduler_configuration(config_));
   maintenance_ = std::make_unique<backup::StoreMaintenance>(
       backup::StoreMaintenanceConfig{config_.state_dir, CORACLE_VERSION, identity_.node_name, catalogs_,
                                      [this] { sys::signal_eventfd(restored_); }},

@@ -43,6 +43,9 @@ struct NodeIdentity {
 
 class Daemon {
  public:
+  // What build() and start() would refuse about the settings, and about the files that they name, without changing anything.
+  // Blocks on the disk. Errors: those, with the file, the line and the setting: "config.yaml: line 3: podCIDR: …".
+  static Result<void> check(const Config& config);
   // Creates the directories, opens the store and the network, and finds the running pods. Does not serve yet. Errors: unavailable
   // if another process has the store open; internal, with the file name, if the store is damaged; those of the components.
   static Result<std::unique_ptr<Daemon>> build(const Config& config);

@@ -310,11 +310,19 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "coracled: %s\n", config.error().text().c_str());
     return 2;
   }
-  if (options.check_config) {
-    auto registries = coracle::read_registry_settings(*config);
-    if (!registries) std::fprintf(stderr, "coracled: %s\n", registries.error().text().c_str());
-    return registries ? 0 : 2;
+  const bool ends = options.end_pods || options.remove_pods || options.set_aside_damaged;
+  auto good = ends ? coracle::Result<void>() : coracle::Daemon::check(*config);
+  if (good && options.check_config) {
+    if (auto registries = coracle::read_registry_settings(*config); !registries) good = registries.take_error();
   }
+  // What is not there may come: then the start is tried again. What is wrong stays wrong until somebody corrects it.
+  const bool stays_wrong =
+      !good && (good.error().code() == coracle::Code::invalid || good.error().code() == coracle::Code::bad_request);
+  if (!good && (options.check_config || stays_wrong)) {
+    std::fprintf(stderr, "coracled: %s\n", good.error().text().c_str());
+    return 2;
+  }
+  if (options.check_config) return 0;
   coracle::choose_log(config->log_level);
   auto done = options.end_pods            ? coracle::end_pods(*config, coracle::is_machine_ending())
               : options.remove_pods       ? coracle::remove_pods(*config)

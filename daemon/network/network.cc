@@ -29,14 +29,16 @@ bool overlap(const Ipv4Range& a, const Ipv4Range& b) { return a.contains(b.base)
 
 Result<Ranges> parse(const Config& config) {
   Ranges out;
-  out.pods = TRY(Ipv4Range::parse(config.pod_cidr).wrap("pod_cidr"));
-  out.services = TRY(Ipv4Range::parse(config.service_cidr).wrap("service_cidr"));
-  out.dns = TRY(Ipv4::parse(config.dns_address).wrap("dns_address"));
+  out.pods = TRY(Ipv4Range::parse(config.pod_cidr).wrap("podCIDR"));
+  out.services = TRY(Ipv4Range::parse(config.service_cidr).wrap("serviceCIDR"));
+  out.dns = TRY(Ipv4::parse(config.dns_address).wrap("clusterDNS"));
   if (out.pods.bits < kPodRangeBitsMin || out.pods.bits > kPodRangeBitsMax)
-    return Error(Code::invalid, "pod_cidr: its prefix must have between " + std::to_string(kPodRangeBitsMin) + " and " +
+    return Error(Code::invalid, "podCIDR: its prefix must have between " + std::to_string(kPodRangeBitsMin) + " and " +
                                     std::to_string(kPodRangeBitsMax) + " bits");
-  if (overlap(out.pods, out.services)) return Error(Code::invalid, "pod_cidr and service_cidr overlap");
-  if (!out.services.contains(out.dns)) return Error(Code::invalid, "dns_address is not within service_cidr");
+  if (overlap(out.pods, out.services))
+    return Error(Code::invalid, "podCIDR: " + config.pod_cidr + " and serviceCIDR, " + config.service_cidr + ", overlap");
+  if (!out.services.contains(out.dns))
+    return Error(Code::invalid, "clusterDNS: " + config.dns_address + " is not within serviceCIDR, " + config.service_cidr);
   return out;
 }
 
@@ -68,6 +70,11 @@ Result<void> Network::State::restore_links(const sys::LossMonitor::News& news) {
 
 Network::Network(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Network::~Network() { stop(); }
+
+Result<void> Network::check(const Config& config) {
+  TRY(parse(config));
+  return {};
+}
 
 Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& services, Informer& endpoint_slices,
                                                Informer& pods, EventSink* events) {

@@ -36,6 +36,8 @@ struct Config {
 
 class Network {
  public:
+  // The ranges and addresses alone, without changing anything. Errors: invalid, after the name of the setting: "podCIDR: …".
+  static Result<void> check(const Config& config);
   // Creates the bridge and binds the DNS server. Adds handlers and indexes to the informers, which must not have started and must
   // outlive the network. `events` receives an event for each external address of a Service that is ignored; it must outlive the
   // network and may be null. Errors: invalid with the setting's name; the kernel's errors with the failed step.

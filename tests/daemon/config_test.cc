@@ -150,6 +150,10 @@ TEST(Config, names_the_line_that_is_wrong) {
             file +
                 ": line 2: shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is 20s, unless the "
                 "settings say otherwise");
+  std::ofstream(file) << "nodeName: a\npodCIDR: 10.0.0.0/40\n";
+  Config config = MUST(read_config(file, "/no/such/vendor"));
+  EXPECT_EQ(at_setting(config, Error(Code::invalid, "podCIDR: no prefix")).text(), file + ": line 2: podCIDR: no prefix");
+  EXPECT_EQ(at_setting(config, Error(Code::invalid, "serviceCIDR: no")).text(), file + ": serviceCIDR: no") << "a default";
   std::remove(file.c_str());
   std::remove(vendor.c_str());
 }

@@ -75,6 +75,14 @@ expect_fail "a taken port is named" '127.0.0.1:6443.*in use' timeout 60 nsenter 
 check "the first one goes on" k get --raw /readyz
 printf 'nodeName: edge\nserviceCidr: 10.96.0.0/16\n' >"$T/config3.yaml"
 expect_fail "an unknown field of the configuration is named" 'serviceCidr' "$coracled" --config "$T/config3.yaml" --check-config
+wrong_setting() { printf 'nodeName: edge\n%s\n' "$1" >"$T/config4.yaml"; timeout 60 "$coracled" --config "$T/config4.yaml" ${2---check-config}; }
+expect_fail "… a range that is none, with its line" 'config4.yaml: line 2: podCIDR: ' wrong_setting 'podCIDR: 10.244.0.0/40'
+expect_fail "… an address that is in no range" 'config4.yaml: line 2: clusterDNS: 10.9.0.1 is not within serviceCIDR' wrong_setting 'clusterDNS: 10.9.0.1'
+expect_fail "… a file that is not there" 'config4.yaml: line 2: auditPolicyFile: .*No such file' wrong_setting 'auditPolicyFile: /nowhere.yaml'
+echo 'a,b' >"$T/tokens"
+expect_fail "… a file that is wrong" "config4.yaml: line 2: tokenAuthFile: $T/tokens: " wrong_setting "tokenAuthFile: $T/tokens"
+wrong_setting 'podCIDR: 10.244.0.0/40' '' >/dev/null 2>&1
+expect "with such a setting the daemon ends with the status after which it is not tried again" 2 echo $?
 expect_fail "a configuration that is not there is named" "nowhere.yaml.*No such file" "$coracled" --config "$T/nowhere.yaml" --check-config
 
 # ---- clients with open connections ----

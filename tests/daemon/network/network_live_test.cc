@@ -933,16 +933,20 @@ TEST_F(NetworkFixture, settings_that_cannot_be_are_named) {
   services = std::make_unique<Informer>(client, kService);
   slices = std::make_unique<Informer>(client, kEndpointSlice);
   pods = std::make_unique<Informer>(client, kPod);
-  for (const Row& row : {Row{&Config::pod_cidr, "10.244.0.0", "pod_cidr"}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
-                         Row{&Config::pod_cidr, "10.244.0.0/30", "pod_cidr"}, Row{&Config::service_cidr, "x", "service_cidr"},
-                         Row{&Config::dns_address, "10.97.0.10", "dns_address"}}) {
+  for (const Row& row : {Row{&Config::pod_cidr, "10.244.0.0", "podCIDR: "}, Row{&Config::pod_cidr, "10.96.4.0/24", "overlap"},
+                         Row{&Config::pod_cidr, "10.244.0.0/30", "podCIDR: "}, Row{&Config::service_cidr, "x", "serviceCIDR: "},
+                         Row{&Config::dns_address, "10.97.0.10", "clusterDNS: 10.97.0.10 is not within serviceCIDR, "}}) {
     Config wrong = config;
     wrong.*row.field = row.value;
     auto opened = Network::open(wrong, *services, *slices, *pods);
     ASSERT_FALSE(opened) << row.value;
     EXPECT_EQ(opened.error().code(), Code::invalid) << row.value;
     EXPECT_NE(opened.error().text().find(row.says), std::string::npos) << opened.error().text();
+    auto checked = Network::check(wrong);
+    ASSERT_FALSE(checked) << row.value;
+    EXPECT_EQ(checked.error().text(), opened.error().text()) << "without opening it";
   }
+  EXPECT_TRUE(Network::check(config).ok());
 }
 
 TEST_F(NetworkFixture, measured_attaching_a_pod) {
