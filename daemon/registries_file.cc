@@ -26,6 +26,9 @@ class RegistriesReader {
   Result<void> read(const json::value& document, runtime::RegistrySettings& into) {
     return each_field({}, document, "mirrors and configs", [&](const FieldPath& path, const json::value& value) {
       return each_field(path, value, "a map by registry", [&](const FieldPath& of, const json::value& item) -> Result<void> {
+        const bool is_known = path.back() == "mirrors" || path.back() == "configs";
+        if (is_known && of.back().find('/') != std::string::npos)  // it would never be looked for
+          return wrong(of, "must be a host like registry.example:5000, or \"*\"");
         if (path.back() == "mirrors") return read_mirror(of, item, into);
         if (path.back() == "configs") return read_host(of, item, into.hosts[of.back()]);
         return unknown(path);
