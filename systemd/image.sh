@@ -165,7 +165,8 @@ root=\$1
 cp "$T/fstab" "\$root/etc/fstab"
 mkdir -p "\$root/etc/initramfs-tools/conf.d" "\$root/etc/kernel/postinst.d" "\$root/etc/kernel/postrm.d" "\$root/etc/initramfs/post-update.d"
 printf 'MODULES=most\nCOMPRESS=zstd\nRESUME=none\n' >"\$root/etc/initramfs-tools/conf.d/coracle-card"
-mkdir -p "\$root/boot/firmware/coracle/manifests" "\$root/boot/firmware/coracle/images" "\$root/boot/firmware/coracle/network"
+mkdir -p "\$root/boot/firmware/coracle/manifests" "\$root/boot/firmware/coracle/images" "\$root/boot/firmware/coracle/network" \\
+  "\$root/boot/firmware/coracle/certificates"
 mkdir -p "\$root/usr/libexec/coracle-card"
 cp "$here/card/take-in" "$here/card/grow" "$here/card/boot-files" "\$root/usr/libexec/coracle-card/"
 EARLY

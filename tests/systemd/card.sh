@@ -90,6 +90,22 @@ echo '[Match]' >"$card/network/10-shop.network"
 run take-in settings
 is "what is corrected or gone has no reason any more" "podPidsLimit: 66 " "$(cat "$R/etc/coracle/config.yaml") $(find "$card" -name '*.error.txt'; ls "$R/run")"
 
+mkdir "$card/certificates"
+printf '%s\r\n' '-----BEGIN CERTIFICATE-----' 'AAAA' '-----END CERTIFICATE-----' >"$card/certificates/shop.crt"
+printf '%s\n' '-----BEGIN PRIVATE KEY-----' 'AAAA' '-----END PRIVATE KEY-----' >"$card/certificates/shop.key"
+echo 'no PEM' >"$card/certificates/other.pem"
+touch "$card/certificates/shop.p12"
+run take-in settings
+is "files that registries.yaml names are taken in, keys for root only" "-----BEGIN CERTIFICATE-----|AAAA|-----END CERTIFICATE-----| 644 600" \
+  "$(tr '\n' '|' <"$R/etc/coracle/certificates/shop.crt") $(stat -c %a "$R"/etc/coracle/certificates/shop.{crt,key} | tr '\n' ' ' | sed 's/ $//')"
+is "… what is none has its reason" "certificates/other.pem certificates/shop.p12 " \
+  "$(cd "$card" && find . -name '*.error.txt' | sed 's|^\./||; s|\.error\.txt$||' | sort | tr '\n' ' ')"
+check "… in plain words" grep -q '^it has nothing in PEM' "$card/certificates/other.pem.error.txt"
+is "… and is not there" "shop.crt shop.key" "$(ls "$R/etc/coracle/certificates" | tr '\n' ' ' | sed 's/ $//')"
+rm -r "$card/certificates"
+run take-in settings
+is "… and none without its file" "" "$(find "$card" -name '*.error.txt')"
+
 # ---- objects ----
 
 calls >/dev/null
