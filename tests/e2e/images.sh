@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Real pulls from a real registry: by tag and digest, with a password, from a private one with a pull secret; interrupted pulls;
 # import.
-# for: runtime/image daemon/node/images daemon/node/pod_images daemon/api/images ctl/image ctl/pack
+# for: runtime/image daemon/node/images daemon/node/pod_images daemon/api/images daemon/registries_file daemon/registry_source daemon/hosts_directory ctl/image ctl/pack
 . "$(dirname "$0")/lib.sh"
 command -v docker-registry >/dev/null && command -v skopeo >/dev/null && command -v htpasswd >/dev/null || skip_all "docker-registry, skopeo or htpasswd is missing"
 REGISTRY_PORT=5999
@@ -149,3 +149,34 @@ uid=$(k get pod reader -o 'jsonpath={.metadata.uid}')
 check "the pods are deleted" k delete pod reader astray without --wait=true
 soon expect "nothing stays mounted" 0 grep -c "$uid" /proc/self/mountinfo
 check "and the image may go" until_true 10 c image remove 127.0.0.1:5999/site:1
+
+# ---- registries.yaml and certs.d: what their reader sees; nobody listens on port 5997 ----
+
+cat >"$T/etc/registries.yaml" <<'Y'
+mirrors:
+  127.0.0.1:5997:
+    endpoint: ["http://127.0.0.1:5998"]
+    rewrite: {"^team/(.*)": "private/$1"}
+configs:
+  127.0.0.1:5998:
+    auth:
+      username: user
+      password: secret
+Y
+check "registries.yaml: a mirror with its password, by another name there" c image pull 127.0.0.1:5997/team/app:1
+sed -i 's/password: secret/password: hunter2/' "$T/etc/registries.yaml"
+said=$(c image pull 127.0.0.1:5997/team/app:1 2>&1)
+expect_match "… with another password it is named" '127\.0\.0\.1:5998/v2/private/app/manifests/1: 401' echo "$said"
+expect_match "… and so is the registry itself" '127\.0\.0\.1:5997/v2/team/app/manifests/1: ' echo "$said"
+expect "… without the password" "" grep hunter2 <<<"$said"
+sed -i 's/password: hunter2/password: 12/' "$T/etc/registries.yaml"
+c image pull 127.0.0.1:5999/app:1 >/dev/null
+check "a mistake in it is in the log, with its line" grep -q "$T/etc/registries.yaml: line 9: configs.127.0.0.1:5998.auth.password: must be text" "$T/coracled.log"
+expect_fail "… which --check-config names too" 'registries.yaml: line 9: ' "$coracled" --config "$T/etc/config.yaml" --check-config
+rm "$T/etc/registries.yaml"
+mkdir -p "$T/etc/certs.d/127.0.0.1_5997_"
+printf 'server = "http://127.0.0.1:5999"\n' >"$T/etc/certs.d/127.0.0.1_5997_/hosts.toml"
+check "certs.d: another server for a registry" c image pull 127.0.0.1:5997/app:1
+printf '[host."http://127.0.0.1:5999"]\n  ca = "nowhere.crt"\n' >"$T/etc/certs.d/127.0.0.1_5997_/hosts.toml"
+expect_fail "… a mistake is named with its line" 'hosts.toml: line 2: host.http://127.0.0.1:5999.ca: .*nowhere.crt' "$coracled" --config "$T/etc/config.yaml" --check-config
+rm -r "$T/etc/certs.d"
