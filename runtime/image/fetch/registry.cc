@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kTokenMax = 1 << 20;
 constexpr size_t kErrorBodyMax = 16 << 10;
+constexpr size_t kSaidMax = 300;                            // bytes of a registry's own words
 constexpr size_t kOthersShownMax = 4, kOtherTextMax = 300;  // errors of other servers, bytes of each
 constexpr const char* kDockerHub = "registry-1.docker.io";
 
@@ -97,7 +98,8 @@ Error refusal(Http::Exchange& answer) {
       if (!errors.empty()) said = get_string(errors[0], "message");
     }
   }
-  std::string text = answer.shown() + ": " + std::to_string(status) + (said.empty() ? "" : ": " + said.substr(0, 300));
+  std::string text =
+      answer.shown() + ": " + std::to_string(status) + (said.empty() ? "" : ": " + one_line(shortened_text(said, kSaidMax)));
   ErrorDetails details;
   details.retry_after_seconds = std::clamp(parse_number<int>(answer.header("retry-after")).value_or(0), 0, 60);
   Error error = Error(code, std::move(text)).with(std::move(details));
@@ -302,7 +304,13 @@ Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, cons
     if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who, endpoint);
   for (const Challenge& challenge : challenges)
     if (challenge.scheme == "basic" && who) return basic(*who);
-  return Error(Code::unauthorized, by.origin + " asks for a user name and a password");
+  std::string schemes;
+  for (const Challenge& challenge : challenges) {
+    if (challenge.scheme == "basic") return Error(Code::unauthorized, by.origin + " asks for a user name and a password");
+    schemes += (schemes.empty() ? "" : ", ") + challenge.scheme;
+  }
+  if (schemes.empty()) return Error(Code::unauthorized, by.origin + " refuses, and does not say how to authenticate");
+  return Error(Code::unauthorized, by.origin + " asks for an authentication that is not supported: " + schemes);
 }
 
 void Registry::note_use(size_t credentials) {

@@ -132,6 +132,15 @@ TEST_F(Mirrors, an_error_names_each_server_and_what_it_answered) {
   for (const Row& row : {
            Row{"closed", [](const std::string&) { return challenge("Basic realm=\"x\""); },
                " asks for a user name and a password", Code::unauthorized, 4},
+           Row{"closed, without a word", [](const std::string&) { return response("401 Unauthorized", "", ""); },
+               " refuses, and does not say how to authenticate", Code::unauthorized, 4},
+           Row{"closed in another way", [](const std::string&) { return challenge("Negotiate, Digest realm=\"x\""); },
+               " asks for an authentication that is not supported: negotiate, digest", Code::unauthorized, 4},
+           Row{"closed, with odd words",
+               [](const std::string&) {
+                 return response("403 Forbidden", "", R"({"errors":[{"message":"no\n\u001b[31mentry"}]})");
+               },
+               R"(/v2/team/app/manifests/1: 403: no\n\x1b[31mentry)", Code::forbidden, 4},
            Row{"closed for ever",
                [&](const std::string& head) {
                  if (head.starts_with("GET /token")) return response("200 OK", "", R"({"token":"t"})");
