@@ -103,10 +103,22 @@ Result<DirectoryWatch> DirectoryWatch::open(const std::string& directory) {
   DirectoryWatch watch;
   watch.inotify_ = TRY(sys::make_inotify());
   watch.wake_ = TRY(sys::make_eventfd());
-  uint32_t events =
-      IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_ONLYDIR;
-  TRY(sys::watch_path(watch.inotify_, directory, events));
+  TRY(watch.follow(directory));
   return watch;
+}
+
+// A watch of a removed directory ends by itself; one of a directory that was moved away or covered only tells more than is asked.
+Result<void> DirectoryWatch::follow(const std::string& directory) {
+  constexpr uint32_t kEvents = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |
+                               IN_MOVE_SELF | IN_ONLYDIR;
+  Fd opened = TRY(sys::open_directory(directory));
+  struct stat about = TRY(sys::stat(opened));
+  const std::pair<dev_t, ino_t> now{about.st_dev, about.st_ino};
+  if (now == watched_) return {};
+  // By the descriptor: the name may lead elsewhere already, which the next call finds.
+  TRY(sys::watch_path(inotify_, "/proc/self/fd/" + std::to_string(opened.get()), kEvents));
+  watched_ = now;
+  return {};
 }
 
 bool DirectoryWatch::wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest, const Fd* mounts) {

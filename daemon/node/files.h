@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/fd.h"
@@ -36,6 +37,9 @@ std::vector<oci::Device> devices(const std::string& directory = "/dev");
 class DirectoryWatch {
  public:
   static Result<DirectoryWatch> open(const std::string& directory);
+  // Watches the directory that has this name now: the one before may have been removed or moved away. Call it before reading the
+  // directory; only from the thread that waits. Errors: of open().
+  Result<void> follow(const std::string& directory);
   // Blocks until something has changed, wake() was called, `longest` has elapsed or stop was requested. Returns false for the
   // last two. `mounts`: an open /proc/self/mountinfo; then also until something was mounted or unmounted since it was opened or
   // last waited for. What is mounted over the directory is no change in it. Source: proc_pid_mounts(5), poll.
@@ -44,6 +48,7 @@ class DirectoryWatch {
 
  private:
   Fd inotify_, wake_;
+  std::pair<dev_t, ino_t> watched_{0, 0};
 };
 
 // Passes the bytes read from `fd` to `out` until end of file, until `out` returns false, or until stop.

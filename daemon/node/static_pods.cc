@@ -346,11 +346,13 @@ bool StaticPods::on_mirror(const Informer::Change& change) {
 
 void StaticPods::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
+    // Somebody may have put another directory in its place; until there is one, nothing tells that it has come.
+    const bool is_watched = watch_ && watch_->follow(config_.manifests_dir).ok();
     read();
     auto reflected = reflect();
     if (!reflected) log_warning("node", reflected.error().text());
     if (!watch_) return;
-    if (reflected) watch_->wait(stop);
+    if (reflected && is_watched) watch_->wait(stop);
     else watch_->wait(stop, kManifestsRetry);
   }
 }

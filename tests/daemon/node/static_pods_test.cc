@@ -60,6 +60,27 @@ TEST_F(StaticPodsTest, a_changed_pod_is_told_of_when_its_predecessor_is_gone) {
   }
 }
 
+TEST_F(StaticPodsTest, a_directory_that_was_replaced_is_watched) {
+  auto await = [&](const std::string& name) {
+    auto is_there = [&] {
+      for (const auto& uid : table_.uids())
+        if (auto pod = table_.get(uid); pod && !pod->gone && pod->object->name() == name) return true;
+      return false;
+    };
+    for (int i = 0; i < 900 && !is_there(); ++i) ::usleep(10'000);  // less than the time after which it would look anyway
+    return is_there();
+  };
+  std::jthread thread([&](std::stop_token stop) { static_pods_.run(stop); });
+  write("one.yaml", "one", "web:1");
+  EXPECT_TRUE(await("one"));
+  std::filesystem::rename(config_.manifests_dir, config_.manifests_dir + ".old");
+  std::filesystem::create_directory(config_.manifests_dir);
+  static_pods_.touch();
+  ::usleep(200'000);  // it has read the new one, which is empty
+  write("two.yaml", "two", "web:1");
+  EXPECT_TRUE(await("two"));
+}
+
 TEST_F(StaticPodsTest, of_two_with_one_name_one_runs) {
   write("b.yaml", "db", "b:1");
   EXPECT_EQ(wanted(), "db-node-1 b:1;");
