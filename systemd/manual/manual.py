@@ -272,8 +272,8 @@ def coracle_config(version, header, table, example):
         raise SystemExit(f"manual.py: {name} is " + (f"described in {header}, but not read" if name in described else f"not described in {header}"))
     page = Page("coracle-config", 5, "settings of Coracle, in /etc/coracle/config.yaml", version)
     page.section("description")
-    page.text("The file is one YAML document of the fields below. Each has a default that works; a field that is not known is an error that "
-              "names it. After a change: systemctl restart coracled, which leaves the pods alone. `coracled --check-config` says whether "
+    page.text("The file is one YAML document of the fields below. Each has a default that works; a field that is not known, or a value that "
+              "cannot be, is an error that names its line. After a change: systemctl restart coracled, which leaves the pods alone. `coracled --check-config` says whether "
               "the file is accepted. /usr/lib/coracle/config.yaml is read first, and what is set here goes over it, field by field.")
     for setting in settings:
         if setting[0] == "heading":
