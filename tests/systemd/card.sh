@@ -90,6 +90,16 @@ echo '[Match]' >"$card/network/10-shop.network"
 run take-in settings
 is "what is corrected or gone has no reason any more" "podPidsLimit: 66 " "$(cat "$R/etc/coracle/config.yaml") $(find "$card" -name '*.error.txt'; ls "$R/run")"
 
+play mount 'case $* in *remount,rw*) exit 32 ;; esac'
+echo "wrong: 1" >"$card/config.yaml"
+run take-in settings
+is "where the partition cannot be written to, the reason is at the consoles" 'coracle/config.yaml: config.yaml: unknown field "wrong"' \
+  "$(sed -n 2p "$R/run/coracle-card.issue")$(find "$card" -name '*.error.txt')"
+play mount
+echo "podPidsLimit: 66" >"$card/config.yaml"
+run take-in settings
+is "… until it is corrected" "" "$(ls "$R/run")"
+
 mkdir "$card/certificates"
 printf '%s\r\n' '-----BEGIN CERTIFICATE-----' 'AAAA' '-----END CERTIFICATE-----' >"$card/certificates/shop.crt"
 printf '%s\n' '-----BEGIN PRIVATE KEY-----' 'AAAA' '-----END PRIVATE KEY-----' >"$card/certificates/shop.key"
