@@ -116,7 +116,7 @@ Result<void> DirectoryWatch::follow(const std::string& directory) {
   const std::pair<dev_t, ino_t> now{about.st_dev, about.st_ino};
   if (now == watched_) return {};
   // By the descriptor: the name may lead elsewhere already, which the next call finds.
-  TRY(sys::watch_path(inotify_, "/proc/self/fd/" + std::to_string(opened.get()), kEvents));
+  number_ = TRY(sys::watch_path(inotify_, "/proc/self/fd/" + std::to_string(opened.get()), kEvents));
   watched_ = now;
   return {};
 }
@@ -126,7 +126,10 @@ bool DirectoryWatch::wait(std::stop_token stop, std::optional<std::chrono::milli
   bool ready = false;
   bool woken = !wait_ready(inotify_, POLLIN, wake_, longest ? int(longest->count()) : -1, &ready, mounts);
   if (woken) sys::drain_eventfd(wake_);
-  if (ready) sys::drain_inotify(inotify_, [](int, uint32_t, std::string_view) {});
+  if (ready)
+    sys::drain_inotify(inotify_, [this](int watch, uint32_t events, std::string_view) {
+      if (watch == number_ && (events & IN_IGNORED)) watched_ = {0, 0};  // the next one may get its inode number
+    });
   return (ready || woken) && !stop.stop_requested();
 }
 

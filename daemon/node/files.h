@@ -48,7 +48,8 @@ class DirectoryWatch {
 
  private:
   Fd inotify_, wake_;
-  std::pair<dev_t, ino_t> watched_{0, 0};
+  int number_ = -1;                        // of the watch
+  std::pair<dev_t, ino_t> watched_{0, 0};  // the watched directory; 0: none, it was removed
 };
 
 // Passes the bytes read from `fd` to `out` until end of file, until `out` returns false, or until stop.

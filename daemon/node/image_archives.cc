@@ -33,13 +33,6 @@ std::string mark_of(const struct stat& about) {
   return std::to_string(about.st_size) + " " + std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec);
 }
 
-// "": there is none.
-std::string identity_of(const std::string& directory) {
-  auto opened = sys::open_directory(directory);
-  auto about = opened ? sys::stat(*opened) : Result<struct stat>(opened.error());
-  return about ? std::to_string(about->st_dev) + " " + std::to_string(about->st_ino) : std::string();
-}
-
 }  // namespace
 
 ImageArchives::ImageArchives(std::string directory, std::string record, runtime::ImageStore& images, const Clock& clock,
@@ -67,27 +60,29 @@ void ImageArchives::write_record() {
 void ImageArchives::run(std::stop_token stop) {
   // Opened before the directory: a disk that is mounted over it meanwhile is told by the first wait.
   const Fd mounts = sys::open("/proc/self/mountinfo", O_RDONLY).value_or(Fd());
-  std::unique_ptr<files::DirectoryWatch> watch;
-  std::string watched, told;  // the directory's identity; why it is not watched, as last logged
+  std::optional<files::DirectoryWatch> watch;
+  std::string told;  // why the directory is not watched, as last logged
   while (!stop.stop_requested()) {
-    if (watch && identity_of(directory_) != watched) watch.reset();  // removed, or another one has its name: its watch is silent
-    if (!watch) {
-      auto made = sys::make_directories(directory_, 0755);
-      watched = identity_of(directory_);
-      auto opened = made ? files::DirectoryWatch::open(directory_) : Result<files::DirectoryWatch>(made.error());
-      const std::string why = opened ? "" : opened.error().text();
-      if (opened) watch = std::make_unique<files::DirectoryWatch>(*std::move(opened));
-      else if (why != told)
-        log_warning("node", "images are not imported from a directory", {{"directory", directory_}, {"why", why}});
-      told = why;
+    auto watched = sys::make_directories(directory_, 0755);
+    if (watched && watch) {
+      watched = watch->follow(directory_);
+    } else if (watched) {
+      auto opened = files::DirectoryWatch::open(directory_);
+      if (opened) watch.emplace(*std::move(opened));
+      else watched = opened.take_error();
     }
+    const std::string why = watched ? "" : watched.error().text();
+    if (!why.empty() && why != told)
+      log_warning("node", "images are not imported from a directory", {{"directory", directory_}, {"why", why}});
+    told = why;
     auto again = look(stop);
+    if (!watched) again = again ? std::min<std::chrono::milliseconds>(*again, kDirectoryRetry) : kDirectoryRetry;
     if (watch) {
       watch->wait(stop, again, &mounts);
     } else {
       Guarded<bool> nothing(false);
       nothing.wait_until(
-          stop, std::chrono::steady_clock::now() + kDirectoryRetry, [](bool) { return false; }, [](bool) {});
+          stop, std::chrono::steady_clock::now() + *again, [](bool) { return false; }, [](bool) {});
     }
   }
 }

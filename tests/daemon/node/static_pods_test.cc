@@ -73,12 +73,18 @@ TEST_F(StaticPodsTest, a_directory_that_was_replaced_is_watched) {
   std::jthread thread([&](std::stop_token stop) { static_pods_.run(stop); });
   write("one.yaml", "one", "web:1");
   EXPECT_TRUE(await("one"));
-  std::filesystem::rename(config_.manifests_dir, config_.manifests_dir + ".old");
-  std::filesystem::create_directory(config_.manifests_dir);
-  static_pods_.touch();
-  ::usleep(200'000);  // it has read the new one, which is empty
+  auto replace = [&](const std::function<void()>& take_away) {
+    take_away();
+    std::filesystem::create_directory(config_.manifests_dir);
+    static_pods_.touch();
+    ::usleep(200'000);  // it has read the new one, which is empty
+  };
+  replace([&] { std::filesystem::rename(config_.manifests_dir, config_.manifests_dir + ".old"); });
   write("two.yaml", "two", "web:1");
   EXPECT_TRUE(await("two"));
+  replace([&] { std::filesystem::remove_all(config_.manifests_dir); });  // the new one may have the same inode number
+  write("three.yaml", "three", "web:1");
+  EXPECT_TRUE(await("three"));
 }
 
 TEST_F(StaticPodsTest, of_two_with_one_name_one_runs) {
