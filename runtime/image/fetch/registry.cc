@@ -242,14 +242,15 @@ void Registry::set_aside(size_t endpoint) {
 
 bool Registry::exclude(const std::set<size_t>& senders) {
   return excluded_.with([&](std::set<size_t>& all) {
-    bool is_new = false;
+    bool may_help = false;
     for (size_t sender : senders) {
       const size_t server = server_of(sender);
       bool has_other = false;
       for (size_t i = 0; i < endpoints_.size(); ++i) has_other |= server_of(i) != server && !all.contains(server_of(i));
-      if (has_other) is_new |= all.insert(server).second;
+      if (has_other) all.insert(server);
+      may_help |= all.contains(server);  // perhaps because of another layer
     }
-    return is_new;
+    return may_help;
   });
 }
 

@@ -88,8 +88,8 @@ class Registry {  // thread-safe; each thread brings its own Http
   // it.
   std::unique_ptr<LayerSource> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
 
-  // Excludes servers that have sent a damaged layer from all further requests, as long as another one is left. False: this
-  // excludes none.
+  // Excludes servers that have sent a damaged layer from all further requests, as long as another one is left. True: one of them
+  // is excluded, now or before, and another attempt may help.
   bool exclude(const std::set<size_t>& senders);
   std::string names_of(const std::set<size_t>& senders) const;  // "host:port, …"
 
