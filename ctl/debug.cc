@@ -149,9 +149,7 @@ class Debugging {
       if (!state) return false;
       ended = state.has_terminated();
       has_tty = container_of_pod(*pod, container).tty();
-      is_ephemeral = false;
-      for (view::EphemeralContainer one : view::Pod(*pod).spec().ephemeral_containers())
-        if (one.name() == container) is_ephemeral = true;
+      is_ephemeral = is_debug_container(*pod, container);
       std::string message(state.waiting().message());
       if (!options_.quiet && !message.empty() && message != told)
         tell("Warning: container " + container + ": " + (told = message) + "\n");

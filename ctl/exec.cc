@@ -2,7 +2,6 @@
 // exec and attach: connect this terminal to a process in a container. stream.h implements the protocol.
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "ctl/command.h"
@@ -50,11 +49,6 @@ Result<void> name_from_file(ExecFlags& flags) {
   flags.args.insert(flags.args.begin(),
                     std::string(one.kind->kind.qualified_resource()) + "/" + std::string(metadata_of(one.object).name()));
   return {};
-}
-
-bool is_ephemeral(const json::value& pod, const std::string& container) {
-  auto all = view::Pod(pod).spec().ephemeral_containers();
-  return std::any_of(all.begin(), all.end(), [&](view::EphemeralContainer one) { return one.name() == container; });
 }
 
 // A process at a terminal can only be joined at one, and another one at none.
@@ -113,7 +107,7 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   if (attach && flags.tty && flags.use_stdin) handles.detach_keys = TRY(parse_detach_keys(flags.detach_keys));
   int code = TRY(run_stream(*socket, request, handles));
   if (code != 0 && !attach) std::fprintf(stderr, "command terminated with exit code %d\n", code);
-  if (attach && flags.tty && !flags.quiet) out(session_ended(request.ns, request.pod, name, is_ephemeral(pod, name)));
+  if (attach && flags.tty && !flags.quiet) out(session_ended(request.ns, request.pod, name, is_debug_container(pod, name)));
   return code;
 }
 

@@ -102,6 +102,11 @@ view::Container container_of_pod(const json::value& pod, std::string_view name) 
   return {};
 }
 
+bool is_debug_container(const json::value& pod, std::string_view name) {
+  view::Range<view::EphemeralContainer> all = view::Pod(pod).spec().ephemeral_containers();
+  return std::ranges::any_of(all, [&](view::EphemeralContainer one) { return one.name() == name; });
+}
+
 view::ContainerState container_state_of(const json::value& pod, std::string_view name) {
   view::PodStatus status = view::Pod(pod).status();
   for (const auto& list : {status.init_container_statuses(), status.container_statuses(), status.ephemeral_container_statuses()})

@@ -30,6 +30,8 @@ Result<view::Container> choose_container(const json::value& pod, const std::stri
 Result<view::Container> choose_log_container(const json::value& pod, const std::string& name, bool quiet);
 // The container of this name, read as a container if it is a debug container, too; absent if there is none.
 view::Container container_of_pod(const json::value& pod, std::string_view name);
+// Whether the pod got the container from debug: it is an ephemeral one. False if there is none of this name.
+bool is_debug_container(const json::value& pod, std::string_view name);
 // The state in the container's status; absent if that has none yet.
 view::ContainerState container_state_of(const json::value& pod, std::string_view name);
 // What is said before somebody joins a container's process, and after he left it at a terminal. Source: kubectl pkg/cmd/attach.

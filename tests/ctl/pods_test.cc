@@ -49,5 +49,14 @@ TEST(Pods, a_container_is_chosen_by_name_then_mark_then_order) {
   EXPECT_EQ(container_chosen("", ""), "pod default/web does not have any containers");
 }
 
+TEST(Pods, a_debug_container_is_one_that_the_pod_was_given_later) {
+  json::value pod = *parse_json(R"({"spec":{"containers":[{"name":"a"}],"initContainers":[{"name":"i"}],
+                                            "ephemeralContainers":[{"name":"d"},{"name":"e"}]}})");
+  EXPECT_TRUE(is_debug_container(pod, "d"));
+  EXPECT_TRUE(is_debug_container(pod, "e"));
+  for (const char* other : {"a", "i", "", "none"}) EXPECT_FALSE(is_debug_container(pod, other)) << other;
+  EXPECT_FALSE(is_debug_container(json::object(), "d"));
+}
+
 }  // namespace
 }  // namespace coracle::ctl
