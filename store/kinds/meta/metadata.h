@@ -3,13 +3,10 @@
 #pragma once
 
 #include "store/object/object.h"
+#include "store/schema/metadata.h"  // metadata_of
 #include "store/schema/views.h"
 
 namespace coracle {
-
-inline view::ObjectMeta metadata_of(const json::value& object) { return view::PartialObjectMetadata(object).metadata(); }
-inline view::ObjectMeta metadata_of(const Object& object) { return view::PartialObjectMetadata(object).metadata(); }
-void metadata_of(const json::value&& object) = delete;  // it would be gone before it is read
 
 // The objects of a list of any kind. Empty if it has none.
 inline const json::array& items_of(const json::value& list) { return view::List(list).items().raw(); }

@@ -7,6 +7,7 @@
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "store/schema/kind_family.h"
+#include "store/schema/metadata.h"
 #include "store/schema/table.h"
 #include "store/schema/views.h"
 
@@ -47,7 +48,7 @@ json::value texts(const CellInput& in) {
 
 // The controller of the object: kind.group/name.
 json::value controller(const CellInput& in) {
-  for (view::OwnerReference owner : view::PartialObjectMetadata(in.object).metadata().owner_references()) {
+  for (view::OwnerReference owner : metadata_of(in.object).owner_references()) {
     if (!owner.controller()) continue;
     std::string_view group = split_api_version(owner.api_version()).group;
     std::string kind = to_lower(owner.kind());

@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
+#include "store/schema/metadata.h"
 #include "store/schema/validate/findings.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/validate/texts.h"
@@ -15,8 +16,6 @@ namespace coracle::schema {
 namespace {
 
 constexpr size_t kAnnotationsBytesMax = 256 * 1024;
-
-view::ObjectMeta metadata_of(const json::value& object) { return view::PartialObjectMetadata(object).metadata(); }
 
 std::vector<std::string> name_problems(const KindInfo& kind, std::string_view name) {
   if (kind.names == "label") return dns_label_problems(name);
