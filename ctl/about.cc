@@ -16,8 +16,7 @@ namespace {
 
 // ---- version ----
 
-constexpr const char* kGitVersion = "v1.36.1+coracle";  // of the kubectl whose commands and flags these are
-constexpr const char* kKustomizeVersion = "v5.8.1";     // likewise: of ctl/kustomize
+constexpr const char* kKustomizeVersion = "v5.8.1";  // of the kustomize that ctl/kustomize follows
 constexpr int kMinorVersion = 36, kSkewMax = 1;
 
 json::object client_version() {

@@ -6,6 +6,8 @@
 
 namespace coracle::ctl {
 
+constexpr const char* kGitVersion = "v1.36.1+coracle";  // of the kubectl whose commands and flags these are
+
 void add_explain(Commands& commands);
 void add_api_resources(Commands& commands);  // api-resources, api-versions
 void add_cluster_info(Commands& commands);   // cluster-info, cluster-info dump

@@ -10,8 +10,10 @@
 #include "ctl/apply.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "ctl/apply_set.h"
 #include "ctl/last_applied.h"
 #include "ctl/managed_fields.h"
 #include "ctl/merge_conflict.h"
@@ -337,8 +339,14 @@ Result<void> check_apply_flags(const ApplyFlags& flags) {
   if (!flags.subresource.empty() && !flags.server_side) return wrong("--subresource can only be specified for --server-side");
   TRY(field_validation_of(flags.validate));
   TRY(check_cascade(flags.deletion.cascade));
-  if (!flags.prune.prune) return {};
+  if (!flags.prune.prune) return flags.apply_set.empty() ? Result<void>() : wrong("--applyset requires --prune");
   if (flags.deletion.force) return wrong("--force cannot be used with --prune");
+  if (!flags.apply_set.empty()) {
+    if (flags.all) return wrong("--all is incompatible with --applyset");
+    if (!flags.selector.empty()) return wrong("--selector is incompatible with --applyset");
+    if (!flags.prune.allowlist.empty()) return wrong("--prune-allowlist is incompatible with --applyset");
+    return {};
+  }
   if (!flags.all && trim(flags.selector).empty())  // spaces would select everything
     return wrong(
         "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you "
@@ -347,28 +355,56 @@ Result<void> check_apply_flags(const ApplyFlags& flags) {
   return {};
 }
 
+struct PlacedDocument {
+  Document document;
+  std::string ns;
+};
+
+// The documents with their namespaces. Those that cannot have theirs are told in `failures`.
+std::vector<PlacedDocument> place_documents(const Session& session, std::vector<Document> documents,
+                                            std::vector<Error>& failures) {
+  std::vector<PlacedDocument> placed;
+  for (Document& document : documents) {
+    auto ns = settle_namespace(session, document);
+    if (ns) placed.push_back({std::move(document), *std::move(ns)});
+    else failures.push_back(ns.take_error());
+  }
+  return placed;
+}
+
+Result<void> prune_set(Session& session, const ApplyFlags& flags, const ApplySet& set, const Visited& visited) {
+  std::vector<Prunable> objects = TRY(set.prunable(session, visited.uids));
+  TRY(prune_objects(session, flags.deletion, flags.dry_run, flags.output, objects, pruning_of_member));
+  return set.finish(session, flags.dry_run, *field_validation_of(flags.validate));
+}
+
 Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   TRY(check_apply_flags(flags));
   Session* session = TRY(commands.session());
+  std::optional<ApplySet> set;
+  if (!flags.apply_set.empty()) {
+    set = TRY(ApplySet::named(*session, flags.apply_set));
+    if (auto faults = set->faults(); !faults.empty()) return print_failures(faults), 1;
+  }
   std::vector<ApiResource> prune_resources;
-  if (flags.prune.prune) prune_resources = TRY(prune_resources_of(*session, flags.prune.allowlist));
+  if (flags.prune.prune && !set) prune_resources = TRY(prune_resources_of(*session, flags.prune.allowlist));
   Visited visited;
   if (session->ns_given()) visited.namespaces.insert(session->ns());
   std::vector<Error> failures;
   std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
   TRY(select_documents(flags.selector, documents));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
+  std::vector<PlacedDocument> placed = place_documents(*session, std::move(documents), failures);
+  if (set) {
+    for (auto& [document, ns] : placed) TRY(set->add(*document.kind, ns, document.object));
+    TRY(set->begin(*session, flags.dry_run, *field_validation_of(flags.validate)));
+  }
   bool whole = flags.output.prints_objects();
   std::vector<std::pair<const schema::KindInfo*, json::value>> wholes;
-  for (auto& document : documents) {  // a failure is reported at the end; the other documents are still applied
-    auto ns = settle_namespace(*session, document);
-    if (!ns) {
-      failures.push_back(ns.take_error());
-      continue;
-    }
-    if (!ns->empty()) visited.namespaces.insert(*ns);
+  for (auto& [document, ns] : placed) {  // a failure is reported at the end; the other documents are still applied
+    if (!ns.empty()) visited.namespaces.insert(ns);
     flags.recorder.record(document.object);
-    auto applied = apply_one(*session, flags, document, *ns);
+    auto applied = apply_one(*session, flags, document, ns);
     if (!applied) {
       failures.push_back(applied.take_error());
       continue;
@@ -380,9 +416,11 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   if (!wholes.empty()) print_applied(flags, std::move(wholes));
   print_failures(failures);
   if (!failures.empty()) return 1;  // and nothing is pruned: an object that failed is not to be missed
-  if (flags.prune.prune) {
+  if (set) {
+    TRY(prune_set(*session, flags, *set, visited));
+  } else if (flags.prune.prune) {
     std::vector<Prunable> objects = TRY(prunable_objects(*session, prune_resources, flags.selector, visited));
-    TRY(prune_objects(*session, flags.deletion, flags.dry_run, flags.output, objects));
+    TRY(prune_objects(*session, flags.deletion, flags.dry_run, flags.output, objects, pruning_of_kind));
   }
   return 0;
 }
@@ -405,6 +443,9 @@ void add_apply(Commands& commands) {
   apply.add_flag("--openapi-patch", flags->openapi_patch,
                  "taken for the sake of scripts: merge keys are those of the API in any case");
   flags->prune.add_to(apply);
+  if (ApplySet::is_enabled())
+    apply.add_option("--applyset", flags->apply_set,
+                     "with --prune: [RESOURCE/]NAME of the object that keeps what belongs together, a Secret if not said");
   apply.add_flag("--all", flags->all, "with --prune: whatever labels the objects have");
   flags->deletion.add_to(apply);
   flags->recorder.add_to(commands, apply);

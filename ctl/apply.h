@@ -21,6 +21,7 @@ struct ApplyFlags {
   bool overwrite = true;       // values that others have changed
   bool openapi_patch = true;   // the types' own tables are used in any case
   bool all = false;            // with --prune: no selector is meant
+  std::string apply_set;       // with --prune: the parent of the set that is pruned
   bool manager_given = false;  // by --field-manager
   bool quiet = false;          // for diff: no warnings about the live object, and fields keep their managers
   DeletionFlags deletion;

@@ -34,12 +34,9 @@ constexpr std::array kUsualKinds = {UsualKind{"v1", "ConfigMap"},
                                     UsualKind{"v1", "Namespace"},
                                     UsualKind{"v1", "PersistentVolume"}};
 
-ApiResource resource_of(const schema::KindInfo& info) {
-  ApiResource resource;
-  resource.group = info.kind.group, resource.version = info.kind.version;
-  resource.name = info.kind.resource, resource.singular = info.singular, resource.kind = info.kind.kind;
-  resource.namespaced = info.kind.namespaced;
-  return resource;
+std::string pruning_text(const ApiResource& resource) {
+  return std::string("error pruning ") + (resource.namespaced ? "namespaced" : "nonNamespaced") + " object " + resource.group +
+         "/" + resource.version + ", Kind=" + resource.kind;
 }
 
 // "core/v1/ConfigMap". Our own kinds need no request; of others the server is asked.
@@ -68,9 +65,7 @@ Result<void> find_prunable(Session& session, const ApiResource& resource, const 
   Request request{.path = resource_path(resource, ns)};
   if (!selector.empty()) request.query.emplace_back("labelSelector", selector);
   auto list = session.json(request);
-  if (!list)
-    return list.take_error().wrap(std::string("error pruning ") + (resource.namespaced ? "namespaced" : "nonNamespaced") +
-                                  " object " + resource.group_version() + ", Kind=" + resource.kind);
+  if (!list) return Error(list.error().code(), pruning_text(resource) + ": " + list.error().text());
   for (const json::value& item : items_of(*list)) {
     if (!last_applied_text(item) || visited.uids.contains(std::string(metadata_of(item).uid()))) continue;
     json::value object = json::object{{"apiVersion", resource.group_version()}, {"kind", resource.kind}};
@@ -81,6 +76,16 @@ Result<void> find_prunable(Session& session, const ApiResource& resource, const 
 }
 
 }  // namespace
+
+ApiResource resource_of(const schema::KindInfo& info) {
+  ApiResource resource;
+  resource.group = info.kind.group, resource.version = info.kind.version;
+  resource.name = info.kind.resource, resource.singular = info.singular, resource.kind = info.kind.kind;
+  resource.namespaced = info.kind.namespaced;
+  return resource;
+}
+
+std::string pruning_of_kind(const Prunable& object) { return pruning_text(object.resource); }
 
 void PruneFlags::add_to(Command command) {
   command.add_flag("--prune", prune, "delete what an earlier apply created and the files no longer have");
@@ -117,12 +122,16 @@ Result<std::vector<Prunable>> prunable_objects(Session& session, const std::vect
 }
 
 Result<void> prune_objects(Session& session, const DeletionFlags& flags, DryRun dry_run, const Output& output,
-                           const std::vector<Prunable>& objects) {
+                           const std::vector<Prunable>& objects, std::string (*doing)(const Prunable&)) {
   json::object options = TRY(deletion_options_of(session, flags));
-  for (const auto& [resource, object] : objects) {
+  for (const Prunable& one : objects) {
+    const auto& [resource, object] = one;
     std::string name(metadata_of(object).name());
     std::string path = resource_path(resource, std::string(metadata_of(object).namespace_())) + "/" + percent_encode(name);
-    if (dry_run != DryRun::client) TRY(session.json({.method = "DELETE", .path = path, .body = to_text(options)}));
+    if (dry_run != DryRun::client) {
+      auto deleted = session.json({.method = "DELETE", .path = path, .body = to_text(options)});
+      if (!deleted) return Error(deleted.error().code(), doing(one) + ": " + deleted.error().text());
+    }
     json::value shown = object;
     hide_managed_fields(shown);
     std::string called = resource.singular + (resource.group.empty() ? "" : "." + resource.group) + "/" + name;

@@ -35,8 +35,13 @@ Result<std::vector<ApiResource>> prune_resources_of(Session& session, const std:
 // Errors: the server's.
 Result<std::vector<Prunable>> prunable_objects(Session& session, const std::vector<ApiResource>& resources,
                                                const std::string& selector, const Visited& visited);
-// Deletes them, or only says so in a dry run. Errors: the first one.
+// What is being done with the object, for errors: "error pruning namespaced object /v1, Kind=ConfigMap".
+std::string pruning_of_kind(const Prunable& object);
+// Deletes them, or only says so in a dry run. Errors: the first one, behind what `doing` says of its object.
 Result<void> prune_objects(Session& session, const DeletionFlags& flags, DryRun dry_run, const Output& output,
-                           const std::vector<Prunable>& objects);
+                           const std::vector<Prunable>& objects, std::string (*doing)(const Prunable&));
+
+// The resource of a kind that we know.
+ApiResource resource_of(const schema::KindInfo& info);
 
 }  // namespace coracle::ctl

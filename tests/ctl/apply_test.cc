@@ -270,6 +270,13 @@ TEST_F(ApplyTest, prunes_nothing_after_a_failure) {
   EXPECT_TRUE(api_.objects().contains(kAppliedMaps + "two"));
 }
 
+TEST_F(ApplyTest, says_of_which_kind_nothing_could_be_pruned) {
+  out({"apply", "-f", map("one")});
+  api_.forbid("secrets");
+  EXPECT_EQ(failure({"apply", "--prune", "--all", "-f", map("one")}),
+            "error: error pruning namespaced object /v1, Kind=Secret: secrets is forbidden: User \"eve\" cannot read it\n");
+}
+
 TEST_F(ApplyTest, refuses_flags_that_do_not_go_together) {
   std::string cfg = map("cfg");
   struct Row {
