@@ -188,6 +188,8 @@ void print_failure(const Error& error) {
   bool from_server = error.details() != nullptr;
   auto listed = from_server ? findings(error) : std::nullopt;
   if (listed) tell(*listed + "\n");
+  else if (from_server && reason_of(error) == "Unauthorized")
+    tell("error: You must be logged in to the server (" + error.text() + ")\n");
   else if (from_server) tell("Error from server (" + std::string(reason_of(error)) + "): " + error.text() + "\n");
   else tell((stands_alone(error.text()) ? "" : "error: ") + error.text() + "\n");
 }

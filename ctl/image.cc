@@ -71,7 +71,11 @@ class Lines {
   Result<json::value> finish() {
     if (!partial_.empty()) line(partial_);
     bar_.end();
-    if (kind_in(last_) == "Status" && get_string(last_, "status") != "Success") return error_from_status(last_);
+    if (kind_in(last_) == "Status" && get_string(last_, "status") != "Success") {
+      Error error = error_from_status(last_);
+      if (error.code() != Code::unauthorized) return error;
+      return Error(error.code(), error.text());  // a registry's: our own server has let us in
+    }
     if (last_.is_null()) return Error(Code::unavailable, "the server's answer ended too early");
     return last_;
   }

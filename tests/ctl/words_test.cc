@@ -39,6 +39,20 @@ TEST(Words, alpha_has_no_commands) {
   EXPECT_EQ(outcome.err, "No alpha commands are available in this version of coraclectl\n");
 }
 
+// As kubectl, whatever else failed.
+TEST(Words, say_that_one_has_to_log_in) {
+  FakeApi api;
+  for (const char* name : {"one", "two"})
+    api.put(std::string("/api/v1/namespaces/default/configmaps/") + name,
+            std::string(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":")") + name + "\"}}");
+  api.refuse_writes(Error(Code::unauthorized, "Unauthorized").with({}));
+  const std::string told = "error: You must be logged in to the server (Unauthorized)\n";
+  FakeApi::Outcome outcome = api.run({"label", "configmap", "one", "a=b"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, told);
+  EXPECT_EQ(api.run({"label", "configmap", "one", "two", "a=b"}).err, told + told);
+}
+
 TEST(Words, are_refused_where_kubectl_refuses_them) {
   FakeApi api;
   api.put("/api/v1/namespaces/default/configmaps/one",
