@@ -85,7 +85,7 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   const std::vector<std::string>& command = commands.rest();
   if (!attach && command.empty()) return Error(Code::bad_request, "you must specify at least one command for the container");
   Session* session = TRY(commands.session());
-  json::value pod = TRY(one_pod(*session, named, false, patience));
+  json::value pod = TRY(one_pod(*session, named, PodUse::attach, patience));
   std::string_view phase = view::Pod(pod).status().phase();
   if (is_terminal_phase(phase))
     return Error(Code::bad_request, std::string("cannot ") + (attach ? "attach" : "exec into") +

@@ -56,11 +56,11 @@ std::mutex& whole_lines() {  // several streams share the terminal; each writes 
   return lock;
 }
 
-Result<void> copy(Session& session, const Request& request, const std::string& prefix) {
+// `alone`: no other stream writes meanwhile, so what is there of a line is shown at once.
+Result<void> copy(Session& session, const Request& request, const std::string& prefix, bool alone) {
   std::string partial;
-  TRY(session.stream(request, [&](std::string_view bytes) {
-    if (prefix.empty()) {
-      std::lock_guard lock(whole_lines());
+  auto streamed = session.stream(request, [&](std::string_view bytes) {
+    if (alone && prefix.empty()) {
       out(bytes);
       return true;
     }
@@ -70,21 +70,21 @@ Result<void> copy(Session& session, const Request& request, const std::string& p
       out(prefix + partial.substr(0, end + 1));
     }
     return true;
-  }));
-  if (partial.empty()) return {};
+  });
+  if (partial.empty()) return streamed;
   std::lock_guard lock(whole_lines());
-  out(prefix + partial + "\n");
-  return {};
+  out(prefix + partial + (prefix.empty() ? "" : "\n"));
+  return streamed;
 }
 
 constexpr std::chrono::milliseconds kLogRetry{1000};
 
 // With --follow, a log that the server does not have yet is awaited: that of a container that has not begun. Each refusal is
 // told.
-Result<void> follow(Session& session, const LogFlags& flags, const Request& request, const std::string& prefix) {
+Result<void> follow(Session& session, const LogFlags& flags, const Request& request, const std::string& prefix, bool alone) {
   const auto deadline = std::chrono::steady_clock::now() + flags.patience;
   for (;;) {
-    auto copied = copy(session, request, prefix);
+    auto copied = copy(session, request, prefix, alone);
     bool may_come = !copied && copied.error().details() && !flags.ignore_errors;
     if (!may_come) return copied;
     tell(copied.error().text() + "\n");
@@ -96,10 +96,10 @@ Result<void> follow(Session& session, const LogFlags& flags, const Request& requ
 }
 
 // A failure of one of several logs is part of what is shown, with --ignore-errors.
-Result<void> show_log(Session& session, const LogFlags& flags, const Stream& stream) {
+Result<void> show_log(Session& session, const LogFlags& flags, const Stream& stream, bool alone) {
   std::string prefix = flags.prefix ? "[pod/" + stream.pod + "/" + stream.container + "] " : std::string();
   Request request = log_request(session, flags, stream);
-  auto shown = flags.follow ? follow(session, flags, request, prefix) : copy(session, request, prefix);
+  auto shown = flags.follow ? follow(session, flags, request, prefix, alone) : copy(session, request, prefix, alone);
   if (shown || !flags.ignore_errors) return shown;
   std::lock_guard lock(whole_lines());
   out("error: " + shown.error().text() + "\n");
@@ -141,28 +141,10 @@ Result<void> check_log_flags(const LogFlags& flags) {
   return {};
 }
 
-// All pods of an object, for --all-pods.
-Result<std::vector<json::value>> pods_of(Session& session, const std::vector<std::string>& args) {
-  std::vector<json::value> pods;
-  bool is_pod = args.size() == 1 && args.front().find('/') == std::string::npos;
-  std::vector<Named> named = {{&schema::catalog().of(kPod), args.front()}};
-  if (!is_pod) named = TRY(parse_named(args));
-  const schema::KindInfo& kind = *named.front().kind;
-  json::value object = TRY(session.json({.path = session.path(kind, session.ns(), named.front().name)}));
-  if (kind.kind == kPod) return std::vector{std::move(object)};
-  const json::value* selector = selector_of(object);
-  if (!selector) return Error(Code::bad_request, message_name(kind, named.front().name) + " selects no pods");
-  std::string labels = selector_text(*selector);
-  pods = TRY(pods_by_selector(session, session.ns(), labels));
-  if (pods.empty())
-    return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
-  return pods;
-}
-
 // The pods of the object that the line names: one of them, or all.
-Result<std::vector<json::value>> named_pods(Session& session, const LogFlags& flags) {
-  if (flags.all_pods) return pods_of(session, flags.args);
-  json::value pod = TRY(one_pod(session, flags.args, true, flags.patience));
+Result<std::vector<json::value>> logged_pods(Session& session, const LogFlags& flags) {
+  if (flags.all_pods) return pods_named(session, flags.args, PodUse::logs, flags.patience);
+  json::value pod = TRY(one_pod(session, flags.args, PodUse::logs, flags.patience));
   return std::vector{std::move(pod)};
 }
 
@@ -185,7 +167,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     }
     if (flags.tail < 0 && flags.tail_flag.count() == 0) flags.tail = 10;
   } else {
-    auto named = named_pods(*session, flags);
+    auto named = logged_pods(*session, flags);
     if (!named && named.error().details() && named.error().code() == Code::not_found)  // said here as kubectl says it
       return Error(Code::not_found,
                    "error from server (NotFound): " + named.error().text() + " in namespace " + coracle::quoted(session->ns()));
@@ -202,7 +184,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     }
   }
   if (!flags.follow || streams.size() <= 1) {
-    for (const auto& stream : streams) TRY(show_log(*session, flags, stream));
+    for (const auto& stream : streams) TRY(show_log(*session, flags, stream, true));
     return 0;
   }
   if (int64_t(streams.size()) > flags.max_requests)
@@ -213,7 +195,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < streams.size(); ++i)
-      threads.push_back(start_thread("logs", [&, i] { results[i] = show_log(*session, flags, streams[i]); }));
+      threads.push_back(start_thread("logs", [&, i] { results[i] = show_log(*session, flags, streams[i], false); }));
   }
   for (auto& result : results) TRY(std::move(result));
   return 0;

@@ -3,11 +3,13 @@
 #include "ctl/pods.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ctl/command.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
+#include "store/kinds/pod/pod_state.h"
 
 namespace coracle::ctl {
 
@@ -40,12 +42,77 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
   const schema::KindInfo& kind = schema::catalog().of(kPod);
   json::value list = TRY(session.json({.path = session.path(kind, ns), .query = {{"labelSelector", selector}}}));
   const json::array& items = items_of(list);
-  std::vector<json::value> pods(items.begin(), items.end());
-  std::ranges::stable_partition(pods, [](const json::value& pod) { return view::Pod(pod).status().phase() == "Running"; });
-  return pods;
+  return std::vector<json::value>(items.begin(), items.end());
 }
 
 namespace {
+
+// What the order of pods depends on. Times are RFC 3339 in UTC, all of one form.
+struct PodRank {
+  bool is_unassigned, is_unready;
+  int phase;
+  std::string_view leaving_since, ready_since, created;
+  std::pair<int64_t, int64_t> restarts;  // of the container that restarted most, and of such a sidecar
+};
+
+int phase_rank(std::string_view phase, PodUse use) {
+  if (phase == "Running") return 0;
+  if (phase == "Unknown") return 1;
+  if (phase == "Pending") return 2;
+  return use == PodUse::logs ? 0 : 2;  // it has ended: its log is as good as any
+}
+
+PodRank rank_of(const json::value& object, PodUse use) {
+  view::Pod pod(object);
+  view::PodStatus status = pod.status();
+  PodRank rank{.is_unassigned = pod.spec().node_name().empty(),
+               .is_unready = !is_ready(pod),
+               .phase = phase_rank(status.phase(), use),
+               .leaving_since = pod.metadata().deletion_timestamp(),
+               .ready_since = {},
+               .created = pod.metadata().creation_timestamp(),
+               .restarts = {}};
+  if (!rank.is_unready) rank.ready_since = pod_condition(pod, "Ready")->last_transition_time();
+  for (view::ContainerStatus container : status.container_statuses())
+    rank.restarts.first = std::max(rank.restarts.first, int64_t(container.restart_count()));
+  for (view::ContainerStatus container : status.init_container_statuses())
+    for (view::Container declared : pod.spec().init_containers())
+      if (declared.name() == container.name() && declared.restart_policy() == "Always")
+        rank.restarts.second = std::max(rank.restarts.second, int64_t(container.restart_count()));
+  return rank;
+}
+
+bool is_earlier(std::string_view a, std::string_view b) {  // no time comes last
+  return a.empty() || b.empty() ? !a.empty() && b.empty() : a < b;
+}
+
+bool comes_before(const PodRank& a, const PodRank& b, PodUse use) {
+  if (a.is_unassigned != b.is_unassigned) return b.is_unassigned;
+  if (a.phase != b.phase) return a.phase < b.phase;
+  if (a.is_unready != b.is_unready) return b.is_unready;
+  if (use == PodUse::attach && a.leaving_since != b.leaving_since)  // who stays, then who was told last
+    return a.leaving_since.empty() || (!b.leaving_since.empty() && a.leaving_since > b.leaving_since);
+  if (a.ready_since != b.ready_since) return is_earlier(a.ready_since, b.ready_since);
+  if (a.restarts != b.restarts) return (a.restarts > b.restarts) == (use == PodUse::logs);
+  return is_earlier(a.created, b.created);
+}
+
+// The kinds whose pods kubectl finds. Others have a selector at the same place too, for something else.
+bool has_pods(const Kind& kind) {
+  for (const Kind& one : {kDeployment, kReplicaSet, kStatefulSet, kDaemonSet, kReplicationController, kJob, kService})
+    if (kind == one) return true;
+  return false;
+}
+
+// Why an object has no pods; "" if it may have some.
+std::string no_pods_of(const Named& named, const json::value& object) {
+  const json::value* selector = selector_of(object);
+  const json::object* fields = selector ? selector->if_object() : nullptr;
+  if (named.kind->kind == kService && (!fields || fields->empty()))  // an empty one would be of all pods
+    return "invalid service '" + named.name + "': Service is defined without a selector";
+  if (has_pods(named.kind->kind) && fields) return {};
+  return "selector for *" + std::string(named.kind->kind.version) + "." + std::string(named.kind->kind.kind) + " not implemented";
+}
 
 // The pods that the labels select, as soon as there are some.
 Result<std::vector<json::value>> awaited_pods(Session& session, const std::string& labels, std::chrono::milliseconds patience) {
@@ -58,8 +125,17 @@ Result<std::vector<json::value>> awaited_pods(Session& session, const std::strin
 
 }  // namespace
 
-Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which,
-                            std::chrono::milliseconds patience) {
+void order_pods(std::vector<json::value>& pods, PodUse use) {
+  std::vector<std::pair<PodRank, size_t>> ranks;
+  for (size_t i = 0; i < pods.size(); ++i) ranks.emplace_back(rank_of(pods[i], use), i);
+  std::ranges::stable_sort(ranks, [&](const auto& a, const auto& b) { return comes_before(a.first, b.first, use); });
+  std::vector<json::value> ordered;
+  for (const auto& [rank, at] : ranks) ordered.push_back(std::move(pods[at]));
+  pods = std::move(ordered);
+}
+
+Result<std::vector<json::value>> pods_named(Session& session, const std::vector<std::string>& args, PodUse use,
+                                            std::chrono::milliseconds patience) {
   const schema::KindInfo& pods = schema::catalog().of(kPod);
   Named named{&pods, args.front()};
   if (args.front().find('/') != std::string::npos || (args.size() > 1 && schema::catalog().by_name(args.front()))) {
@@ -67,21 +143,24 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
     named = parsed.front();
   }
   json::value object = TRY(session.json({.path = session.path(*named.kind, session.ns(), named.name)}));
-  if (named.kind->kind == kPod) return object;
-  const json::value* selector = selector_of(object);
-  if (!selector) {
-    std::string type =
-        "*" + std::string(named.kind->kind.version) + "." + std::string(named.kind->kind.kind);  // Go's, as kubectl
-    std::string why = "selector for " + type + " not implemented";
-    if (named.kind->kind == kService) why = "invalid service '" + named.name + "': Service is defined without a selector";
-    return Error(Code::bad_request, (tells_which ? "cannot get the logs from " : "cannot attach to ") + type + ": " + why);
-  }
-  std::string labels = selector_text(*selector);
+  if (named.kind->kind == kPod) return std::vector{std::move(object)};
+  if (std::string why = no_pods_of(named, object); !why.empty())
+    return Error(Code::bad_request, std::string(use == PodUse::logs ? "cannot get the logs from *" : "cannot attach to *") +
+                                        std::string(named.kind->kind.version) + "." + std::string(named.kind->kind.kind) + ": " +
+                                        why);
+  std::string labels = selector_text(*selector_of(object));
   std::vector<json::value> found = TRY(awaited_pods(session, labels, patience));
   if (found.empty())
     return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
-  if (tells_which && found.size() > 1)
-    std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(), std::string(metadata_of(found.front()).name()).c_str());
+  order_pods(found, use);
+  return found;
+}
+
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, PodUse use,
+                            std::chrono::milliseconds patience) {
+  std::vector<json::value> found = TRY(pods_named(session, args, use, patience));
+  if (use == PodUse::logs && found.size() > 1)
+    tell("Found " + std::to_string(found.size()) + " pods, using pod/" + std::string(metadata_of(found.front()).name()) + "\n");
   return std::move(found.front());
 }
 

@@ -13,12 +13,21 @@
 
 namespace coracle::ctl {
 
-// The selected pods: running ones first, then by age. Errors: not_found if there is none.
+// What the pods of an object are wanted for: it decides which of them is the first, and how errors begin.
+enum class PodUse : uint8_t { logs, attach };
+// The one to take first: assigned to a node, running, ready, and for long. Of the others, to read logs, the one that restarted
+// most; to join, one that is not leaving and restarted least. Stable. Pure. Source: kubectl pkg/util/podutils.
+void order_pods(std::vector<json::value>& pods, PodUse use);
+
+// The selected pods, as the server lists them. Errors: the server's.
 Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector);
-// Takes "POD", "pod/POD", "deployment/NAME", "pods NAME". If several pods match and `tells_which` is true, prints the chosen one
-// to standard error. Errors: the server's; not_found.
-// With a `patience`, waits so long until an object that is no pod has one. Errors: timeout, too.
-Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false,
+// Takes "POD", "pod/POD", "deployment/NAME", "pods NAME", and gives the pod, or the pods of the object in their order. With a
+// `patience`, waits so long until an object that is no pod has one. Errors: the server's; bad_request for an object that has no
+// pods; not_found; timeout.
+Result<std::vector<json::value>> pods_named(Session& session, const std::vector<std::string>& args, PodUse use,
+                                            std::chrono::milliseconds patience = {});
+// The first of them. If there are several, that of which the logs are read is printed to standard error. Errors: likewise.
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, PodUse use = PodUse::attach,
                             std::chrono::milliseconds patience = {});
 // The container `name`; if that is "", the one in the annotation kubectl.kubernetes.io/default-container, else the first. If
 // there are several and neither names one, prints the first's name to standard error, unless `quiet`. The result is a view of

@@ -56,7 +56,7 @@ Result<ForwardTarget> find_target(Session& session, const std::vector<std::strin
     if (parsed.front().kind->kind == kService)
       service = TRY(session.json({.path = session.path(*parsed.front().kind, session.ns(), parsed.front().name)}));
   }
-  json::value pod = TRY(one_pod(session, named, false, patience));
+  json::value pod = TRY(one_pod(session, named, PodUse::attach, patience));
   std::string_view phase = view::Pod(pod).status().phase();
   if (phase != "Running")
     return Error(Code::bad_request, "unable to forward port because pod is not running. Current status=" + std::string(phase));

@@ -61,6 +61,31 @@ TEST_F(LogsTest, of_all_pods_say_no_container) {
   EXPECT_EQ(outcome.err, kStaleMark);
 }
 
+// A selector is at the same place in other kinds too, and means other things there.
+TEST_F(LogsTest, only_of_what_has_pods) {
+  api_.put("/apis/policy/v1/namespaces/default/poddisruptionbudgets/web",
+           R"({"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"web","namespace":"default"},
+               "spec":{"selector":{"matchLabels":{"app":"web"}}}})");
+  api_.put("/api/v1/namespaces/default/services/web",
+           R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"default"},"spec":{"selector":{}}})");
+  for (const char* flag : {"--all-pods", "--all-pods=false"}) {
+    expect_refused(
+        {"pdb/web", flag},
+        "error: cannot get the logs from *v1.PodDisruptionBudget: selector for *v1.PodDisruptionBudget not implemented");
+    expect_refused({"service/web", flag},
+                   "error: cannot get the logs from *v1.Service: invalid service 'web': Service is defined without a selector");
+  }
+}
+
+TEST_F(LogsTest, the_first_pod_is_the_one_to_look_at) {
+  api_.put(kLogPods + "zulu", R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"zulu","namespace":"default",
+             "labels":{"app":"web"}},"spec":{"nodeName":"edge","containers":[{"name":"main"}]},"status":{"phase":"Failed"}})");
+  FakeApi::Outcome outcome = logs({"deployment/web"});
+  EXPECT_EQ(outcome.out, "\"zulu main\"");
+  EXPECT_EQ(outcome.err, "Found 3 pods, using pod/zulu\n");
+  EXPECT_EQ(logs({"deployment/web", "--all-pods"}).out.substr(0, 32), "[pod/zulu/main] \"zulu main\"\n[pod");
+}
+
 TEST_F(LogsTest, a_mark_of_no_container_is_told_and_ignored) {
   FakeApi::Outcome outcome = logs({"stale"});
   EXPECT_EQ(outcome.code, 0);
