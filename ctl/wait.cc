@@ -137,19 +137,19 @@ Result<Condition> Condition::parse(const std::string& text) {
     return Error(
         Code::bad_request,
         "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
-  std::string_view path = parts.front();
-  if (path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
-  if (path.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
-  condition.name_ = path;
-  TRY(JsonPath::parse_relaxed(path));  // a syntax error is reported now, not when the object arrives
-  if (parts.size() == 1) return condition;
-  std::string_view value = parts.back();
-  value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));
-  value = value.substr(0, value.find_last_not_of("'\"") + 1);
-  if (value.empty())
-    return Error(Code::bad_request,
-                 "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
-  condition.value_ = trim(value);
+  condition.name_ = parts.front();
+  if (!condition.name_.empty()) TRY(relaxed_jsonpath(condition.name_));
+  if (parts.size() > 1) {
+    std::string_view value = parts.back();
+    value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));
+    value = value.substr(0, value.find_last_not_of("'\"") + 1);
+    if (value.empty())
+      return Error(Code::bad_request,
+                   "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
+    condition.value_ = trim(value);
+  }
+  if (condition.name_.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
+  TRY(JsonPath::parse_relaxed(condition.name_));  // a syntax error is reported now, not when the object arrives
   return condition;
 }
 
@@ -229,6 +229,7 @@ class Waiting {
       TRY(watch_until(session_, path, query, left(),
                       [](const json::value* object) -> Result<bool> { return object != nullptr; }));
     json::value list = TRY(session_.json({.path = path, .query = query}));
+    if (of_creation() && items_of(list).empty()) return not_created();
     for (const auto& item : items_of(list)) {
       ++found;
       auto done = one(kind, std::string(metadata_of(item).namespace_()), std::string(metadata_of(item).name()), false);
@@ -238,6 +239,7 @@ class Waiting {
   }
 
  private:
+  static Error not_created() { return Error(Code::timeout, "timed out waiting for the condition"); }
   // `last`: the object when the condition was met. Returns false if deletion was awaited and the object did not exist.
   Result<bool> until(const Condition& condition, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                      json::value& last) {
@@ -259,11 +261,11 @@ class Waiting {
       auto object = session_.json(request);
       if (!object && object.error().code() != Code::not_found) return object.take_error();
       bool holds = TRY(look(object ? &*object : nullptr));
+      if (!holds && condition.of_creation()) return not_created();
       if (!holds) return Error(Code::timeout, "condition not met for " + std::string(kind.kind.resource) + "/" + name);
     } else {
       auto done = wait_until(session_, kind, ns, name, left(), look);
-      if (!done && done.error().code() == Code::timeout && condition.of_creation())
-        return Error(Code::timeout, "timed out waiting for the condition");
+      if (!done && done.error().code() == Code::timeout && condition.of_creation()) return not_created();
       TRY(std::move(done));
     }
     return true;

@@ -58,6 +58,12 @@ TEST(Wait, for_what_stands_at_a_path) {
   EXPECT_EQ(holds("jsonpath={.status.list[*].v}=2", pod), "given jsonpath expression matches more than one value");
   EXPECT_EQ(holds("jsonpath={.status.list}=2", pod), "jsonpath leads to a nested object or list which is not supported");
   EXPECT_EQ(holds("jsonpath=", pod), "jsonpath expression cannot be empty");
+  EXPECT_EQ(holds("jsonpath==x", pod), "jsonpath expression cannot be empty");
+  for (const char* no_path : {"jsonpath={}", "jsonpath={}=x", "jsonpath={.status.phase}{.status.n}"})
+    EXPECT_EQ(holds(no_path, pod),
+              "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'");
+  EXPECT_EQ(holds("jsonpath={.a[}=''", pod),
+            "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3");
   EXPECT_EQ(holds("jsonpath={.a", ""),
             "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
             "'{.name1.name2}'");
@@ -83,6 +89,19 @@ TEST(Wait, for_all_that_it_is_told_to) {
   EXPECT_EQ(wait("jsonpath={.status.phase}=Failed", "condition=Ready").code, 1) << "the first counts as the last does";
   EXPECT_EQ(wait("condition=Ready", "create").code, 0);
   EXPECT_EQ(api.run({"wait", "pod/web", "--timeout=0"}).code, 1) << "for nothing";
+}
+
+TEST(Wait, looks_once_for_what_is_not_there) {
+  FakeApi api;
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"wait", "pod/none", "--for=create", "--timeout=0"}, {"wait", "pods", "--all", "--for=create", "--timeout=0"}}) {
+    FakeApi::Outcome outcome = api.run(words);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.err, "error: timed out waiting for the condition\n");
+  }
+  EXPECT_EQ(api.run({"wait", "pod/none", "--for=delete", "--timeout=0"}).code, 0);
+  EXPECT_EQ(api.run({"wait", "pods", "--all", "--for=condition=Ready", "--timeout=0"}).err,
+            "error: no matching resources found\n");
 }
 
 TEST(Timeout, is_a_span_or_a_number_of_seconds) {
