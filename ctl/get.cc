@@ -2,6 +2,7 @@
 // get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
 // as they change.
 #include <algorithm>
+#include <utility>
 
 #include "ctl/command.h"
 #include "ctl/paged_list.h"
@@ -116,11 +117,24 @@ bool print_watched(const GetFlags& flags, std::string_view type, json::value obj
   return flags.output_watch_events ? flags.output.print_event(type, std::move(object)) : flags.output.print(std::move(object));
 }
 
-// Reads `kind`'s changes after `revision` and prints them until the connection ends.
+// The revision of an object, or of a table's first row.
+std::string_view revision_of(const json::value& shown) {
+  view::Range<view::TableRow> rows = view::Table(shown).rows();
+  if (kind_in(shown) != "Table") return metadata_of(shown).resource_version();
+  return rows.empty() ? std::string_view() : view::PartialObjectMetadata(rows[0].object()).metadata().resource_version();
+}
+
+// Reads `kind`'s changes after `revision` and prints them until the connection ends. The revision of a single object is that of
+// its last change, which the server may have forgotten; so its watch begins now, with the object as it is, and that is not
+// printed again.
 Result<void> watch_selection(Session& session, const GetFlags& flags, const Selection& selection, std::string revision,
                              std::vector<size_t> widths = {}) {
   Request request{.path = session.path(*selection.kind, selection.ns), .query = list_query(flags)};
-  if (selection.names.size() == 1) request.query.emplace_back("fieldSelector", "metadata.name=" + selection.names.front());
+  std::string known;  // the revision that need not be printed
+  if (selection.names.size() == 1) {
+    request.query.emplace_back("fieldSelector", "metadata.name=" + selection.names.front());
+    known = std::exchange(revision, "0");
+  }
   request.query.emplace_back("watch", "true");
   if (!revision.empty()) request.query.emplace_back("resourceVersion", revision);
   bool table = flags.output.is_table();
@@ -142,9 +156,14 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
     json::value object = *watched.object();
     std::string type(watched.type());
     if (type == "BOOKMARK") return true;
+    const std::string before = std::exchange(known, "");
+    const bool is_known = !before.empty() && revision_of(object) == before;
     if (table && kind_in(object) == "Table") {
       if (const json::array& defined = view::Table(object).column_definitions().raw(); !defined.empty()) columns = defined;
       else object.as_object()["columnDefinitions"] = columns;
+    }
+    if (is_known) return true;
+    if (table && kind_in(object) == "Table") {
       TableOptions options = table_options(flags, selection, false);
       options.headers = options.headers && widths.empty();  // before the first row ever
       options.widths = &widths;
@@ -307,8 +326,10 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
       out(print_table(table, options));
       printed = true;
     }
-    if (flags.watches() && !table.is_null())
-      TRY(watch_selection(session, flags, *selection, std::string(view::List(table).metadata().resource_version()), widths));
+    if (flags.watches() && !table.is_null()) {
+      std::string_view revision = selection->names.empty() ? view::List(table).metadata().resource_version() : revision_of(table);
+      TRY(watch_selection(session, flags, *selection, std::string(revision), widths));
+    }
   }
   if (!printed && failures.empty() && !flags.watches() && !flags.ignore_not_found) {
     bool namespaced = !flags.all_namespaces && std::all_of(selections.begin(), selections.end(),

@@ -56,8 +56,8 @@ bool has_all(const json::value& body, std::string_view field) {
 struct FakeApi::State {
   struct Data {
     Objects objects;
-    std::vector<Sent> writes;
-    std::string warning;
+    std::vector<Sent> writes, watches;
+    std::string warning, watch_events;
     std::set<std::string> forbidden;
     std::optional<Error> refusal;  // of writes
     struct LogRefusal {
@@ -170,6 +170,13 @@ FakeApi::State::Answer FakeApi::State::write(Data& data, const Sent& sent, const
 
 void FakeApi::State::handle(const httplib::Request& request, httplib::Response& response) {
   ApiPath place = api_path_of(request.path);
+  auto events = data.with([&](Data& all) -> std::string {
+    if (!request.has_param("watch") || all.watch_events.empty()) return {};
+    Sent& sent = all.watches.emplace_back(Sent{request.method, request.path, {}, {}, {}});
+    for (const auto& [name, value] : request.params) sent.query[name] = value;
+    return all.watch_events;
+  });
+  if (!events.empty()) return response.set_content(events, "application/json");
   Answer answer = data.with([&](Data& all) -> Answer {
     if (!all.warning.empty()) response.set_header("Warning", "299 - \"" + all.warning + "\"");
     if (request.method == "GET") return read(all, request, place);
@@ -226,6 +233,14 @@ FakeApi::Objects FakeApi::objects() const {
 
 std::vector<FakeApi::Sent> FakeApi::take_writes() {
   return state_->data.with([](State::Data& data) { return std::exchange(data.writes, {}); });
+}
+
+void FakeApi::answer_watches(std::string events) {
+  state_->data.with([&](State::Data& data) { data.watch_events = std::move(events); });
+}
+
+std::vector<FakeApi::Sent> FakeApi::take_watches() {
+  return state_->data.with([](State::Data& data) { return std::exchange(data.watches, {}); });
 }
 
 void FakeApi::warn(std::string text) {

@@ -63,6 +63,44 @@ TEST_F(GetTest, what_is_watched_is_printed_one_by_one) {
   EXPECT_EQ(get({"cm", "--watch-only", "-o", "name"}).out, "");
 }
 
+// The server may have forgotten the revision at which an object was changed last.
+TEST_F(GetTest, a_single_object_is_watched_from_now) {
+  auto object = [](const char* revision) {
+    return std::string(
+               R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","resourceVersion":")") +
+           revision + R"("}})";
+  };
+  auto event = [&](const char* type, const char* revision) {
+    return std::string(R"({"type":")") + type + R"(","object":)" + object(revision) + "}\n";
+  };
+  api_.put("/api/v1/namespaces/default/configmaps/a", object("5"));
+  const std::string shown = "jsonpath={.metadata.resourceVersion},";
+  api_.answer_watches(event("ADDED", "5") + event("MODIFIED", "6"));
+  EXPECT_EQ(get({"cm", "a", "-w", "-o", shown}).out, "5,6,");
+  EXPECT_EQ(get({"cm", "a", "--watch-only", "-o", shown}).out, "6,");
+  api_.answer_watches(event("ADDED", "6"));
+  EXPECT_EQ(get({"cm", "a", "-w", "-o", shown}).out, "5,6,") << "it was changed meanwhile";
+  for (const FakeApi::Sent& watch : api_.take_watches()) {
+    EXPECT_EQ(watch.query.at("resourceVersion"), "0");
+    EXPECT_EQ(watch.query.at("fieldSelector"), "metadata.name=a");
+  }
+  EXPECT_EQ(get({"cm", "-w", "-o", "name"}).out, "configmap/a\nconfigmap/c\nconfigmap/a\n");
+  ASSERT_EQ(api_.take_watches().size(), 1u);
+  get({"cm", "-w", "-o", "name"});
+  EXPECT_EQ(api_.take_watches().front().query.at("resourceVersion"), "1") << "the list's";
+}
+
+TEST_F(GetTest, a_table_of_a_single_object_goes_on_with_its_changes) {
+  auto table = [](const char* revision, const char* columns) {
+    return std::string(R"({"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[)") + columns +
+           R"(],"rows":[{"cells":["a"],"object":{"metadata":{"name":"a","resourceVersion":")" + revision + R"("}}}]})";
+  };
+  api_.put("/api/v1/namespaces/default/configmaps/a", table("5", R"({"name":"Name","format":"name"})"));
+  api_.answer_watches(R"({"type":"ADDED","object":)" + table("5", R"({"name":"Name","format":"name"})") +
+                      "}\n{\"type\":\"MODIFIED\",\"object\":" + table("6", "") + "}\n");
+  EXPECT_EQ(get({"cm", "a", "-w"}).out, "NAME\na\na\n");
+}
+
 TEST_F(GetTest, events_of_a_watch_say_what_happened) {
   const std::string object = R"("kind":"ConfigMap","metadata":{"managedFields":[],"name":"a","namespace":"default"}}})";
   EXPECT_EQ(get({"cm", "a", "-w", "--output-watch-events", "-o", "json"}).out,
