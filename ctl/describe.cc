@@ -134,6 +134,8 @@ class Fetcher {
     auto lease = session_.json({.path = session_.path(schema::catalog().of(kLease), "kube-node-lease", node)});
     if (lease) related.lease = std::move(*lease);
     else related.lease_error = lease.error().text();
+    auto slices = list(kResourceSlice, "", {{"fieldSelector", "spec.nodeName=" + node}});
+    if (slices) related.device_slices = std::move(*slices);  // a server may have no such thing
     related.pods = TRY(told_or_refused(
         list(kPod, "", {{"fieldSelector", "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed"}})));
     return {};
@@ -157,7 +159,7 @@ std::string text_of(const schema::KindInfo& kind, const json::value& object, con
   if (kind.kind.group.find('.') != kind.kind.group.npos && !kind.kind.group.ends_with(".k8s.io")) return {};
   WallTime now = system_clock().now();
   if (kind_in(object) == "Pod") return pod_text(object, now);
-  for (std::string text : {workload_text(object, related, now), machine_text(object, related, now), network_text(object, related),
+  for (std::string text : {workload_text(object, related), machine_text(object, related, now), network_text(object, related),
                            storage_text(object, related, now), access_text(object)})
     if (!text.empty()) return text;
   return {};

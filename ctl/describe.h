@@ -59,13 +59,14 @@ struct RelatedList {
 
 struct Related {  // objects that the caller has fetched for the description
   RelatedList pods, replica_sets, slices, quotas, limits;
+  std::vector<json::value> device_slices;   // ResourceSlices of a node
   json::value lease;                        // of a node
   std::string lease_error;                  // why there is none
   std::map<std::string, Backend> backends;  // by name
 };
 
 // The description of one object; "" if its kind is not of the family.
-std::string workload_text(const json::value& object, const Related& related, WallTime now);
+std::string workload_text(const json::value& object, const Related& related);
 std::string machine_text(const json::value& object, const Related& related, WallTime now);  // nodes, namespaces, quotas, limits
 std::string network_text(const json::value& object, const Related& related);
 std::string storage_text(const json::value& object, const Related& related, WallTime now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How describe shows service accounts, roles and their bindings, Secrets, ConfigMaps and certificate requests. See describe.h.
+#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -112,14 +113,9 @@ std::vector<std::string> subject_values(const X509_NAME* subject, int nid) {
 
 std::string address_of(const ASN1_STRING* bytes) {
   std::string raw = asn1_text(bytes);
-  if (raw.size() != 4) {
-    std::string text;
-    for (size_t i = 0; i < raw.size(); ++i) text += (i && i % 2 == 0 ? ":" : "") + hex(raw.substr(i, 1));
-    return text;
-  }
-  std::vector<std::string> parts;
-  for (char byte : raw) parts.push_back(std::to_string(uint8_t(byte)));
-  return join(parts, ".");
+  char text[INET6_ADDRSTRLEN];
+  if (raw.size() != sizeof(in_addr) && raw.size() != sizeof(in6_addr)) return "?" + hex(raw);  // as Go writes what is none
+  return ::inet_ntop(raw.size() == sizeof(in_addr) ? AF_INET : AF_INET6, raw.data(), text, sizeof text);
 }
 
 void put_all(std::string& text, const std::string& name, const std::vector<std::string>& values) {

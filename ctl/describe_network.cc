@@ -75,6 +75,7 @@ std::string service_text(const json::value& object, const Related& related) {
     std::string name(port.name()), protocol = "/" + std::string(port.protocol());
     put(text, 0, "Port", or_else(name, "<unset>") + "\t" + std::to_string(port.port()) + protocol);
     put(text, 0, "TargetPort", text_of_value(port.target_port()) + protocol);
+    put_unless_empty(text, "AppProtocol", port.app_protocol());
     if (port.node_port()) put(text, 0, "NodePort", or_else(name, "<unset>") + "\t" + std::to_string(port.node_port()) + protocol);
     put(text, 0, "Endpoints",
         related.slices.error.empty() ? endpoints_text(related.slices.items, name) : unread_text(related.slices.error));

@@ -2,6 +2,7 @@
 // How describe shows nodes, namespaces, quotas and limit ranges: what there is of each resource, and what is used. See
 // describe.h.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ctl/describe.h"
@@ -53,6 +54,34 @@ void put_amounts(std::string& text, std::string_view title, const quota::Amounts
   if (amounts.empty()) return;
   text.append(title).append(":\n");
   for (const auto& [name, amount] : amounts) put(text, 1, name, amount.text());
+}
+
+constexpr size_t kPoolsShown = 10;
+
+// The devices that drivers offer on this node alone, by pools.
+void put_device_pools(std::string& text, const std::vector<json::value>& slices) {
+  struct Pool {
+    std::string row;
+    size_t slices = 0, devices = 0;
+  };
+  std::map<std::string, Pool> pools;
+  for (const json::value& one : slices) {
+    view::ResourceSliceSpec spec = view::ResourceSlice(one).spec();
+    std::string driver(spec.driver()), name(spec.pool().name());
+    Pool& pool = pools[driver + "/" + name];
+    pool.row = driver + "\t" + name;
+    ++pool.slices, pool.devices += spec.devices().size();
+  }
+  if (pools.empty()) return;
+  text += "Node-Local ResourceSlices:\n  Driver\tPool\tSlices\tDevices\n  ------\t----\t------\t-------\n";
+  size_t shown = 0;
+  for (const auto& [key, pool] : pools) {
+    if (shown++ == kPoolsShown) {
+      text += "  ...and " + std::to_string(pools.size() - kPoolsShown) + " more pools\n";
+      break;
+    }
+    text += "  " + pool.row + "\t" + std::to_string(pool.slices) + "\t" + std::to_string(pool.devices) + "\n";
+  }
 }
 
 void put_system(std::string& text, view::NodeSystemInfo info) {
@@ -127,6 +156,7 @@ std::string node_text(const json::value& node, const Related& related, WallTime 
   for (view::NodeAddress address : status.addresses()) put(text, 1, address.type(), address.address());
   put_amounts(text, "Capacity", quota::amounts_of(status.capacity()));
   put_amounts(text, "Allocatable", quota::amounts_of(status.allocatable()));
+  put_device_pools(text, related.device_slices);
   put_system(text, status.node_info());
   if (!spec.pod_cidr().empty()) put(text, 0, "PodCIDR", spec.pod_cidr());
   if (!spec.pod_cidrs().empty()) put(text, 0, "PodCIDRs", join(strings(spec.pod_cidrs()), ","));
@@ -158,10 +188,15 @@ void put_scopes(std::string& text, size_t level, std::string_view bullet, view::
     if (const char* what = scope_text(scope)) text.append(bullet).append(what).append("\n");
 }
 
-void put_usage(std::string& text, std::string_view indent, view::ResourceQuota quota) {
-  quota::Amounts used = quota::amounts_of(quota.status().used());
-  for (const auto& [name, hard] : quota::amounts_of(quota.status().hard()))
-    text.append(indent).append(name + "\t" + amount_in(used, name).text() + "\t" + hard.text() + "\n");
+// `alike`: what is used in the notation of the limit, rounded up to integers where that takes another one.
+void put_usage(std::string& text, std::string_view indent, view::ResourceQuota quota, bool alike) {
+  quota::Amounts all = quota::amounts_of(quota.status().used());
+  for (const auto& [name, hard] : quota::amounts_of(quota.status().hard())) {
+    Quantity used = amount_in(all, name);
+    if (alike && used.notation() != hard.notation())
+      used = hard.notation() == Quantity::Notation::binary ? Quantity::of(Bytes(used.value())) : Quantity::of_count(used.value());
+    text.append(indent).append(name + "\t" + used.text() + "\t" + hard.text() + "\n");
+  }
 }
 
 std::string quota_text(const json::value& object) {
@@ -170,7 +205,7 @@ std::string quota_text(const json::value& object) {
   put_name(text, object);
   put_scopes(text, 0, " * ", quota);
   text += "Resource\tUsed\tHard\n--------\t----\t----\n";
-  put_usage(text, "", quota);
+  put_usage(text, "", quota, true);
   return text;
 }
 
@@ -215,7 +250,7 @@ std::string namespace_text(const json::value& object, const Related& related) {
     put(text, 1, "Name", quota.metadata().name());
     put_scopes(text, 1, "  * ", quota);
     text += "  Resource\tUsed\tHard\n  --------\t---\t---\n";
-    put_usage(text, "  ", quota);
+    put_usage(text, "  ", quota, false);
   }
   if (const std::string& error = related.limits.error; !error.empty())
     return text + "\nResource Limits " + unread_text(error) + "\n";

@@ -88,6 +88,11 @@ std::string url_path(const std::string& path) {
   return out;
 }
 
+// As a URL has it before a port.
+std::string host_text(std::string_view host) {
+  return host.find_first_of(":%") == host.npos ? std::string(host) : "[" + std::string(host) + "]";
+}
+
 std::string probe_text(view::Probe probe) {
   std::string times =
       " delay=" + std::to_string(probe.initial_delay_seconds()) + "s timeout=" + std::to_string(probe.timeout_seconds_or(1)) +
@@ -95,7 +100,7 @@ std::string probe_text(view::Probe probe) {
       " #failure=" + std::to_string(probe.failure_threshold_or(3));
   if (view::ExecAction exec = probe.exec()) return "exec [" + join(strings(exec.command()), " ") + "]" + times;
   if (view::HTTPGetAction get = probe.http_get())
-    return "http-get " + to_lower(or_else(get.scheme(), "HTTP")) + "://" + std::string(get.host()) + ":" +
+    return "http-get " + to_lower(or_else(get.scheme(), "HTTP")) + "://" + host_text(get.host()) + ":" +
            text_of_value(get.port()) + url_path(std::string(get.path())) + times;
   if (view::TCPSocketAction socket = probe.tcp_socket())
     return "tcp-socket " + std::string(socket.host()) + ":" + text_of_value(socket.port()) + times;
@@ -177,8 +182,10 @@ void put_env(std::string& text, view::Pod pod, view::Container container) {
   view::Range<view::EnvVar> env = container.env();
   text += indent(2) + (env.empty() ? "Environment:\t<none>\n" : "Environment:\n");
   for (view::EnvVar entry : env) {
-    if (entry.has_value_from()) {
-      put(text, 3, entry.name(), variable_text(pod, container, entry.value_from()));
+    if (view::EnvVarSource from = entry.value_from()) {
+      bool is_told = from.has_field_ref() || from.has_resource_field_ref() || from.has_secret_key_ref() ||
+                     from.has_config_map_key_ref();  // and of no file, as kubectl
+      if (is_told) put(text, 3, entry.name(), variable_text(pod, container, from));
       continue;
     }
     bool first = true;
@@ -295,6 +302,12 @@ void put_spread(std::string& text, std::string_view space, view::Range<view::Top
     if (view::LabelSelector selector = constraint.label_selector()) text += " for selector " + selector_or(selector, "<none>");
     text += "\n";
   }
+}
+
+void put_group(std::string& text, std::string_view space, view::PodSchedulingGroup group) {
+  if (!group) return;
+  text.append(space).append("SchedulingGroup:\n");
+  put(text, 1, "PodGroupName", group.pod_group_name());
 }
 
 // What the annotation coracle.io/after waits for. Like kubectl we show conditions without their messages, and the events of it
@@ -441,6 +454,7 @@ std::string template_text(view::PodTemplateSpec pod_template) {
   if (!spec.priority_class_name().empty()) put(text, 1, "Priority Class Name", spec.priority_class_name());
   put_labels(text, "  Node-Selectors", spec.node_selector());
   put_tolerations(text, "  Tolerations", spec.tolerations());
+  put_group(text, "  ", spec.scheduling_group());
   return text;
 }
 
@@ -504,6 +518,7 @@ std::string pod_text(const json::value& object, WallTime now) {
   put_labels(text, "Node-Selectors", spec.node_selector());
   put_tolerations(text, "Tolerations", spec.tolerations());
   put_spread(text, "", spec.topology_spread_constraints());
+  put_group(text, "", spec.scheduling_group());
   return text;
 }
 

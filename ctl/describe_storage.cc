@@ -8,6 +8,7 @@
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
+#include "store/object/quantity.h"
 #include "store/schema/table.h"
 
 namespace coracle::ctl {
@@ -142,16 +143,20 @@ std::string go_value_text(const json::value& value) {
   return "map[" + join(parts, " ") + "]";
 }
 
-std::string source_value(const json::value& source, const SourceRow& row) {
+std::string source_value(const json::value& source, const SourceRow& row, bool persistent) {
   const json::value* value = find(source, row.path);
   if (!value || value->is_null()) return row.absent;
   if (std::string_view(row.label) == "SecretRef") {
     view::SecretReference secret(*value);
     std::string ns(secret.namespace_()), name(secret.name());
-    return ns.empty() ? "&LocalObjectReference{Name:" + name + ",}" : "&SecretReference{Name:" + name + ",Namespace:" + ns + ",}";
+    return !persistent ? "&LocalObjectReference{Name:" + name + ",}"
+                       : "&SecretReference{Name:" + name + ",Namespace:" + ns + ",}";
   }
   if (std::string_view(row.label) == "TargetWWNs") return join(get_strings(source, row.path), ", ");
-  if (std::string_view(row.label) == "SizeLimit") return amount_text(value);
+  if (std::string_view(row.label) == "SizeLimit") {
+    auto limit = Quantity::from_json(*value);
+    return limit && (limit->is_zero() || limit->negative()) ? row.absent : amount_text(value);
+  }
   return go_value_text(*value);
 }
 
@@ -164,6 +169,20 @@ void put_attributes(std::string& text, const json::object& attributes) {
     std::string line = name + "=" + jsonpath_text(attributes.at(name));
     if (line.size() > kAttributeMax) line = line.substr(0, kAttributeMax) + "...";
     text += (std::exchange(first, false) ? "    " : "        \t    ") + line + "\n";
+  }
+}
+
+// What kubectl says behind a row of a PersistentVolume's source, and not of a pod's.
+void put_persistent_rows(std::string& text, std::string_view field, std::string_view label, const json::value& source) {
+  if (field == "azureFile" && label == "SecretName")
+    put(text, 2, "SecretNamespace", view::AzureFilePersistentVolumeSource(source).secret_namespace());
+  view::GlusterfsPersistentVolumeSource gluster(source);
+  if (field == "glusterfs" && label == "EndpointsName")
+    put(text, 2, "EndpointsNamespace", gluster.has_endpoints_namespace() ? gluster.endpoints_namespace() : "<unset>");
+  view::SecretReference secret = view::ScaleIOPersistentVolumeSource(source).secret_ref();
+  if (field == "scaleIO" && label == "VolumeName") {
+    put(text, 2, "SecretName", secret.name());
+    put(text, 2, "SecretNamespace", secret.namespace_());
   }
 }
 
@@ -242,7 +261,7 @@ std::string claim_fields(const json::value& object, bool whole, WallTime now) {
   if (spec.has_volume_mode()) put(text, 0, "VolumeMode", spec.volume_mode());
   if (view::TypedLocalObjectReference source = spec.data_source()) {
     text += "DataSource:\n";
-    if (!source.api_group().empty()) put(text, 1, "APIGroup", source.api_group());
+    if (source.has_api_group()) put(text, 1, "APIGroup", source.api_group());
     put(text, 1, "Kind", source.kind());
     put(text, 1, "Name", source.name());
   }
@@ -406,9 +425,12 @@ void put_volume_source(std::string& text, const json::value& holder, bool persis
     put(text, 2, "Type", kind.type);
     for (const SourceRow& row : kind.rows) {
       bool plain = std::string_view(row.label) == "ISCSIInterface";  // without a colon in kubectl
-      text.append("    ").append(row.label).append(plain ? "\t" : ":\t").append(source_value(*source, row)).append("\n");
-      bool azure = persistent && std::string_view(kind.field) == "azureFile" && std::string_view(row.label) == "SecretName";
-      if (azure) put(text, 2, "SecretNamespace", view::AzureFilePersistentVolumeSource(*source).secret_namespace());
+      text.append("    ")
+          .append(row.label)
+          .append(plain ? "\t" : ":\t")
+          .append(source_value(*source, row, persistent))
+          .append("\n");
+      if (persistent) put_persistent_rows(text, kind.field, row.label, *source);
     }
     return;
   }

@@ -76,6 +76,7 @@ std::string deployment_text(const json::value& object, const Related& related) {
       if (owner.uid() == metadata_of(object).uid())
         (new_sets.empty() && has_template(object, set.spec().template_().raw()) ? new_sets : old_sets).push_back(set);
   }
+  if (old_sets.empty() && new_sets.empty()) return text;
   put_sets(text, "OldReplicaSets", old_sets);
   put_sets(text, "NewReplicaSet", new_sets);
   return text;
@@ -103,8 +104,8 @@ void put_claims(std::string& text, view::Range<view::PersistentVolumeClaim> clai
     put(text, 1, "Name", claim.metadata().name());
     put(text, 1, "StorageClass", claim.spec().storage_class_name());
     put_labels(text, "  Labels", claim.metadata().labels());
-    put_annotations(text, "  Annotations", claim.metadata().annotations());
-    put(text, 1, "Capacity", or_else(text_of_value(claim.spec().resources().requests().if_contains("storage")), "<default>"));
+    put_labels(text, "  Annotations", claim.metadata().annotations());  // as kubectl: of each the whole, whatever it is
+    put(text, 1, "Capacity", or_else(amount_text(claim.spec().resources().requests().if_contains("storage")), "<default>"));
     put(text, 1, "Access Modes", "[" + join(strings(claim.spec().access_modes()), " ") + "]");
   }
 }
@@ -148,14 +149,20 @@ std::string daemon_set_text(const json::value& object, const Related& related) {
 
 // ---- batch ----
 
-void put_duration(std::string& text, view::JobStatus status, WallTime now) {
-  auto from = parse_time(status.start_time());
-  if (!from) return;
-  auto span = parse_time(status.completion_time()).value_or(now) - *from;
-  put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(span)));
+constexpr size_t kIndexesShown = 50;  // characters, and what is left of the last number
+
+std::string indexes_text(std::string_view indexes) {
+  const size_t comma = indexes.find(',', kIndexesShown);
+  if (comma != indexes.npos) return std::string(indexes.substr(0, comma + 1)) + "...";
+  return or_else(indexes, "<none>");
 }
 
-std::string job_text(const json::value& object, WallTime now) {
+void put_duration(std::string& text, view::JobStatus status) {
+  auto from = parse_time(status.start_time()), to = parse_time(status.completion_time());
+  if (from && to) put(text, 0, "Duration", schema::human_duration(std::chrono::duration_cast<std::chrono::seconds>(*to - *from)));
+}
+
+std::string job_text(const json::value& object) {
   view::JobSpec spec = view::Job(object).spec();
   view::JobStatus status = view::Job(object).status();
   std::string text;
@@ -172,15 +179,14 @@ std::string job_text(const json::value& object, WallTime now) {
     put(text, 0, "TTL Seconds After Finished", std::to_string(spec.ttl_seconds_after_finished()));
   if (!status.start_time().empty()) put(text, 0, "Start Time", time_text(status.start_time()));
   if (!status.completion_time().empty()) put(text, 0, "Completed At", time_text(status.completion_time()));
-  put_duration(text, status, now);
+  put_duration(text, status);
   if (spec.has_active_deadline_seconds())
     put(text, 0, "Active Deadline Seconds", std::to_string(spec.active_deadline_seconds()) + "s");
   put(text, 0, "Pods Statuses",
       std::to_string(status.active()) + " Active" +
           (status.has_ready() ? " (" + std::to_string(status.ready()) + " Ready)" : "") + " / " +
           std::to_string(status.succeeded()) + " Succeeded / " + std::to_string(status.failed()) + " Failed");
-  if (spec.completion_mode() == "Indexed") put(text, 0, "Completed Indexes", or_else(status.completed_indexes(), "<none>"));
-  if (!status.failed_indexes().empty()) put(text, 0, "Failed Indexes", status.failed_indexes());
+  if (spec.completion_mode() == "Indexed") put(text, 0, "Completed Indexes", indexes_text(status.completed_indexes()));
   return text + template_text(spec.template_());
 }
 
@@ -194,7 +200,7 @@ std::string cron_job_text(const json::value& object) {
   put(text, 0, "Schedule", spec.schedule());
   put(text, 0, "Concurrency Policy", spec.concurrency_policy());
   put(text, 0, "Suspend", !spec.has_suspend() ? "<unset>" : spec.suspend() ? "True" : "False");
-  if (spec.has_time_zone()) put(text, 0, "Time Zone", spec.time_zone());
+  put(text, 0, "Time Zone", spec.has_time_zone() ? spec.time_zone() : "<unset>");
   put(text, 0, "Successful Job History Limit",
       number_or_unset(spec.has_successful_jobs_history_limit(), spec.successful_jobs_history_limit()));
   put(text, 0, "Failed Job History Limit",
@@ -218,17 +224,17 @@ std::string cron_job_text(const json::value& object) {
 
 std::string target_text(view::MetricTarget target, view::MetricValueStatus current) {
   if (!target) return {};
-  std::string average = text_of_value(current.average_value());
-  if (target.has_average_value()) return or_else(average, "<unknown>") + " / " + text_of_value(target.average_value());
-  if (target.has_value()) return or_else(text_of_value(current.value()), "<unknown>") + " / " + text_of_value(target.value());
+  std::string average = amount_text(current.average_value());
+  if (target.has_average_value()) return or_else(average, "<unknown>") + " / " + amount_text(target.average_value());
+  if (target.has_value()) return or_else(amount_text(current.value()), "<unknown>") + " / " + amount_text(target.value());
   std::string used = "<unknown>";
   if (current.has_average_utilization())
     used = std::to_string(current.average_utilization()) + "%" + (average.empty() ? "" : " (" + average + ")");
-  return used + " / " + (target.has_average_utilization() ? std::to_string(target.average_utilization()) : "") + "%";
+  return used + " / " + (target.has_average_utilization() ? std::to_string(target.average_utilization()) + "%" : "<auto>");
 }
 
 std::string of_request_text(view::MetricTarget target) {
-  return target.has_average_utilization() ? "  (as a percentage of request)" : "";
+  return target.has_average_value() ? "" : "  (as a percentage of request)";
 }
 std::string target_type_text(view::MetricTarget target) {
   return target.type() == "AverageValue" ? " (target average value)" : " (target value)";
@@ -256,10 +262,12 @@ void put_metric(std::string& text, view::MetricSpec metric, view::MetricStatus c
         coracle::quoted(source.metric().name()) + " on " + std::string(source.described_object().kind()) + "/" +
             std::string(source.described_object().name()) + target_type_text(source.target()),
         target_text(source.target(), current.object().current()));
-  } else {
+  } else if (type == "External") {
     view::ExternalMetricSource source = metric.external();
     put(text, 1, coracle::quoted(source.metric().name()) + target_type_text(source.target()),
         target_text(source.target(), current.external().current()));
+  } else {
+    text += "  <unknown metric type " + coracle::quoted(type) + ">\n";
   }
 }
 
@@ -335,22 +343,44 @@ std::string priority_text(const json::value& object) {
 
 // ---- other kinds ----
 
-// "apiVersion" → "API Version". Names with characters other than letters and dashes stay unchanged.
-std::string label_of(std::string_view field) {
-  std::vector<std::string> words(1);
+int letter_class(char c) { return c >= 'a' && c <= 'z' ? 1 : c >= 'A' && c <= 'Z' ? 2 : 3; }
+bool is_capital(char c) { return letter_class(c) == 2; }
+
+// "podCIDRs" → "pod", "CID", "Rs": runs of one class, but the last capital goes to the small letters behind it. Source: the Go
+// module fatih/camelcase.
+std::vector<std::string> camel_words(std::string_view field) {
+  std::vector<std::string> runs;
   for (size_t i = 0; i < field.size(); ++i) {
-    char c = field[i];
-    if (!std::isalpha(static_cast<unsigned char>(c)) && c != '-') return std::string(field);
-    bool is_upper = c >= 'A' && c <= 'Z', after_upper = i > 0 && field[i - 1] >= 'A' && field[i - 1] <= 'Z',
-         before_lower = i + 1 < field.size() && field[i + 1] >= 'a' && field[i + 1] <= 'z';
-    if (i > 0 && is_upper && (!after_upper || before_lower)) words.emplace_back();
-    words.back() += c;
+    if (i == 0 || letter_class(field[i]) != letter_class(field[i - 1])) runs.emplace_back();
+    runs.back() += field[i];
   }
-  for (auto& word : words) {
+  for (size_t i = 0; i + 1 < runs.size(); ++i) {
+    if (!is_capital(runs[i].front()) || letter_class(runs[i + 1].front()) != 1) continue;
+    runs[i + 1].insert(0, 1, runs[i].back());
+    runs[i].pop_back();
+  }
+  std::erase(runs, "");
+  return runs;
+}
+
+// "apiVersion" → "API Version", "podCIDRs" → "Pod CIDRs". Names with characters other than letters and dashes stay unchanged.
+std::string label_of(std::string_view field) {
+  if (!std::ranges::all_of(field, [](char c) { return letter_class(c) < 3 || c == '-'; })) return std::string(field);
+  std::vector<std::string> words;
+  bool joins = false;  // the word before is an abbreviation, and this one its end
+  for (const std::string& word : camel_words(field)) {
+    if (std::exchange(joins, false) && is_capital(word.front())) {
+      words.back() += word;
+      continue;
+    }
+    words.push_back(word);
+    joins = word.size() > 1 && std::ranges::all_of(word, is_capital);
+  }
+  for (std::string& word : words) {
     std::string lower = to_lower(word);
-    bool acronym = lower == "api" || lower == "url" || lower == "uid" || lower == "osb" || lower == "guid";
+    bool acronym = lower == "api" || lower == "url" || lower == "uid" || lower == "guid";
     for (size_t i = 0; i < word.size(); ++i)
-      if (acronym || i == 0) word[i] = char(std::toupper(word[i]));
+      if (acronym || (i == 0 && word == lower)) word[i] = char(std::toupper(word[i]));
   }
   return join(words, " ");
 }
@@ -377,13 +407,13 @@ void put_fields(std::string& text, size_t level, const json::object& object) {
 
 }  // namespace
 
-std::string workload_text(const json::value& object, const Related& related, WallTime now) {
+std::string workload_text(const json::value& object, const Related& related) {
   std::string_view kind = kind_in(object);
   if (kind == "Deployment") return deployment_text(object, related);
   if (kind == "ReplicaSet" || kind == "ReplicationController") return replica_set_text(object, related);
   if (kind == "StatefulSet") return stateful_set_text(object, related);
   if (kind == "DaemonSet") return daemon_set_text(object, related);
-  if (kind == "Job") return job_text(object, now);
+  if (kind == "Job") return job_text(object);
   if (kind == "CronJob") return cron_job_text(object);
   if (kind == "HorizontalPodAutoscaler") return autoscaler_text(object);
   if (kind == "PodDisruptionBudget") return budget_text(object);

@@ -15,9 +15,7 @@
 namespace coracle::ctl {
 namespace {
 
-std::string told(std::string_view text, const Related& related = {}) {
-  return align_tabs(workload_text(parsed(text), related, WallTime()));
-}
+std::string told(std::string_view text, const Related& related = {}) { return align_tabs(workload_text(parsed(text), related)); }
 
 TEST(AlignTabs, columns_last_as_long_as_their_lines_have_them) {
   EXPECT_EQ(align_tabs("a:\tx\nlonger:\ty\n"), "a:       x\nlonger:  y\n");
@@ -270,6 +268,111 @@ TEST(Describe, a_pod_and_what_it_waits_for) {
   const std::string waits = "Start Order:\tcoracle.io/after: waiting for deployment/db: not found\n";
   EXPECT_NE(text("coracle.io/after: waiting for deployment/db: not found").find(waits), std::string::npos);
   EXPECT_EQ(text("Scheduling is blocked due to non-empty scheduling gates").find("Start Order"), std::string::npos);
+}
+
+// Fields that most objects do not have, and what stands for them.
+TEST(Describe, what_workloads_seldom_have) {
+  auto expect = [](const std::string& text, std::initializer_list<const char*> lines) {
+    for (const char* line : lines) EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  };
+  std::string cron = told(R"({"kind":"CronJob","metadata":{"name":"c"},"spec":{"schedule":"* * * * *"}})");
+  expect(cron, {"Time Zone:                     <unset>\n"});
+  auto indexed = [](const std::string& indexes) {
+    return told(
+        R"({"kind":"Job","metadata":{"name":"j"},"spec":{"completionMode":"Indexed"},"status":{"startTime":"2026-01-01T00:00:00Z",
+                    "failedIndexes":"7","completedIndexes":")" +
+        indexes + R"("}})");
+  };
+  expect(indexed(""), {"Completed Indexes:  <none>\n"});
+  const std::string fifty(50, '1');  // characters
+  for (auto [given, shown] : {std::pair{fifty, fifty}, std::pair{fifty + "8", fifty + "8"},
+                              std::pair{fifty + ",2", fifty + ",..."}, std::pair{fifty + "8,370,372", fifty + "8,..."}})
+    EXPECT_NE(indexed(given).find("Completed Indexes:  " + shown + "\n"), std::string::npos) << given;
+  EXPECT_EQ(indexed("").find("Duration:"), std::string::npos) << "it still runs";
+  std::string set = told(R"({"kind":"StatefulSet","metadata":{"name":"s"},"spec":{"volumeClaimTemplates":[{"metadata":{"name":"d",
+      "annotations":{"a":"b","c":"d"}},"spec":{"resources":{"requests":{"storage":"1024Mi"}}}}]}})");
+  expect(set, {"  Annotations:   a=b\n                 c=d\n", "  Capacity:      1Gi\n"});
+  EXPECT_EQ(told(R"({"kind":"Deployment","metadata":{"name":"d"}})").find("ReplicaSet"), std::string::npos)
+      << "there is none yet";
+  expect(
+      told(
+          R"({"kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},"spec":{"metrics":[{"type":"Resource","resource":{"name":"cpu",
+      "target":{"type":"Utilization"}}},{"type":"Moon"}]}})"),
+      {"  resource cpu on pods  (as a percentage of request):  <unknown> / <auto>\n", "  <unknown metric type \"Moon\">\n"});
+  std::string service = network_text(
+      parsed(
+          R"({"kind":"Service","metadata":{"name":"w"},"spec":{"ports":[{"port":80,"protocol":"TCP","targetPort":8080,"appProtocol":"h2c"}]}})"),
+      {});
+  expect(service, {"TargetPort:\t8080/TCP\nAppProtocol:\th2c\nEndpoints:\t<none>\n"});
+}
+
+TEST(Describe, what_pods_seldom_have) {
+  std::string text = pod_text(
+      parsed(
+          R"({"kind":"Pod","metadata":{"name":"p","namespace":"d"},"spec":{"schedulingGroup":{"podGroupName":"g"},"containers":[{"name":"a",
+      "env":[{"name":"FROM_FILE","valueFrom":{"fileKeyRef":{"key":"k","path":"f","volumeName":"v"}}},{"name":"PLAIN","value":"x"}],
+      "livenessProbe":{"httpGet":{"host":"fd00::1","port":80,"path":"/x"}}}]}})"),
+      WallTime());
+  EXPECT_NE(text.find("    Environment:\n      PLAIN:\tx\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("http-get http://[fd00::1]:80/x delay=0s"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("Tolerations:\t<none>\nSchedulingGroup:\n  PodGroupName:\tg\n")) << text;
+}
+
+TEST(Describe, what_only_volumes_of_a_cluster_have) {
+  auto text = [](const char* holder, bool persistent) {
+    std::string shown;
+    put_volume_source(shown, parsed(holder), persistent);
+    return shown;
+  };
+  const char* gluster = R"({"glusterfs":{"endpoints":"e","path":"p"}})";
+  EXPECT_EQ(text(gluster, true),
+            "    Type:\tGlusterfs (a Glusterfs mount on the host that shares a pod's lifetime)\n    EndpointsName:\te\n"
+            "    EndpointsNamespace:\t<unset>\n    Path:\tp\n    ReadOnly:\tfalse\n");
+  EXPECT_EQ(text(gluster, false).find("EndpointsNamespace"), std::string::npos);
+  EXPECT_NE(text(R"({"scaleIO":{"volumeName":"v","secretRef":{"name":"s","namespace":"n"}}})", true)
+                .find("    VolumeName:\tv\n    SecretName:\ts\n    SecretNamespace:\tn\n    FSType:\t\n"),
+            std::string::npos);
+  const char* rbd = R"({"rbd":{"image":"i","secretRef":{"name":"s"}}})";
+  EXPECT_NE(text(rbd, true).find("    SecretRef:\t&SecretReference{Name:s,Namespace:,}\n"), std::string::npos);
+  EXPECT_NE(text(rbd, false).find("    SecretRef:\t&LocalObjectReference{Name:s,}\n"), std::string::npos);
+  EXPECT_NE(text(R"({"emptyDir":{"sizeLimit":"0"}})", false).find("    SizeLimit:\t<unset>\n"), std::string::npos);
+  EXPECT_NE(text(R"({"emptyDir":{"sizeLimit":"1024Mi"}})", false).find("    SizeLimit:\t1Gi\n"), std::string::npos);
+}
+
+TEST(Describe, what_is_used_of_a_quota_as_its_limit_is_written) {
+  const std::string status =
+      R"("status":{"hard":{"requests.memory":"1Gi","requests.cpu":"2"},"used":{"requests.memory":"500M","requests.cpu":"500m"}}})";
+  const json::value quota = parsed(R"({"kind":"ResourceQuota","metadata":{"name":"q","namespace":"d"},)" + status);
+  EXPECT_NE(machine_text(quota, {}, {}).find("requests.cpu\t500m\t2\nrequests.memory\t500000000\t1Gi\n"), std::string::npos);
+  Related related;
+  related.quotas.items.push_back(quota);
+  EXPECT_NE(
+      machine_text(parsed(R"({"kind":"Namespace","metadata":{"name":"d"}})"), related, {}).find("requests.memory\t500M\t1Gi\n"),
+      std::string::npos)
+      << "of a namespace as it is";
+}
+
+TEST(Describe, the_devices_of_a_node_by_pools) {
+  Related related;
+  auto add = [&](const std::string& pool, size_t devices) {
+    json::array all(devices, json::object{{"name", "d"}});
+    related.device_slices.push_back(json::object{{"spec", {{"driver", "gpu"}, {"pool", {{"name", pool}}}, {"devices", all}}}});
+  };
+  const json::value node = parsed(R"({"kind":"Node","metadata":{"name":"n"}})");
+  EXPECT_EQ(machine_text(node, related, {}).find("ResourceSlices"), std::string::npos);
+  add("b", 1), add("a", 2), add("b", 3);
+  const std::string head = "Node-Local ResourceSlices:\n  Driver\tPool\tSlices\tDevices\n  ------\t----\t------\t-------\n";
+  EXPECT_NE(machine_text(node, related, {}).find(head + "  gpu\ta\t1\t2\n  gpu\tb\t2\t4\nSystem Info:\n"), std::string::npos);
+  for (char pool = 'c'; pool <= 'l'; ++pool) add(std::string(1, pool), 0);
+  EXPECT_NE(machine_text(node, related, {}).find("  gpu\tj\t1\t0\n  ...and 2 more pools\nSystem Info:\n"), std::string::npos);
+}
+
+TEST(Describe, fields_by_their_words) {
+  std::string text = plain_text(parsed(
+      R"({"podCIDRs":"a","hostIPs":"b","nonResourceURLs":"c","node-name":"d","selfLink":"e","ABc":"f","guid":"g","osbKey":"h"})"));
+  for (const char* line : {"Pod CIDRs:\ta\n", "Host I Ps:\tb\n", "Non Resource URLs:\tc\n", "Node - Name:\td\n",
+                           "Self Link:\te\n", "A Bc:\tf\n", "GUID:\tg\n", "Osb Key:\th\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
 TEST(Describe, says_what_may_not_be_read_in_its_place) {
