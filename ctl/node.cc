@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
 
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
@@ -21,6 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kEvictAgain{5000};  // delay after a 429 from a PodDisruptionBudget
+constexpr milliseconds kLookAgain{1000};   // with --skip-wait-for-delete-timeout: nothing tells when that has passed
 constexpr std::array kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
 std::string pod_name(const json::value& pod) {
@@ -41,33 +44,51 @@ bool has_empty_dir(view::Pod pod) {
 
 }  // namespace
 
-DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules) {
+std::string daemon_set_of(const json::value& object) {
+  view::Pod pod(object);
+  view::OwnerReference controller = controller_of(pod);
+  if (is_terminal(pod) || controller.kind() != "DaemonSet" || controller.api_version() != "apps/v1") return {};
+  return std::string(pod.metadata().namespace_()) + "/" + std::string(controller.name());
+}
+
+DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules, const LostDaemonSets& lost) {
   DrainPlan plan;
   std::vector<std::string> daemons, local, lonely;
+  std::map<std::string, std::vector<std::string>> of_lost;  // by what is wrong with their DaemonSet
   for (const auto& object : pods) {
     view::Pod pod(object);
+    const bool ended = is_terminal(pod);
+    if (std::string set = daemon_set_of(object);
+        !set.empty()) {  // its controller ignores cordons, and would make it again at once
+      auto found = lost.find(set);
+      bool goes = found != lost.end() && found->second.is_gone && rules.force;
+      if (!goes) {
+        (found == lost.end() ? daemons : of_lost[found->second.why]).push_back(pod_name(object));
+        continue;
+      }
+    }
     if (is_mirror(pod)) continue;
-    view::OwnerReference controller = controller_of(pod);
-    bool ended = is_terminal(pod), daemon = controller.kind() == "DaemonSet";
-    if (!ended && daemon) {  // the DaemonSet controller ignores cordons and would recreate it at once
-      daemons.push_back(pod_name(object));
+    if (!ended && has_empty_dir(pod) && !rules.delete_emptydir_data) {  // kubectl says nothing of those that may go
+      local.push_back(pod_name(object));
       continue;
     }
-    if (!ended && has_empty_dir(pod)) local.push_back(pod_name(object));
-    if (!ended && !controller) lonely.push_back(pod_name(object));
+    if (!ended && !controller_of(pod)) {
+      lonely.push_back(pod_name(object));
+      if (!rules.force) continue;
+    }
     plan.evict.push_back(&object);
   }
-  auto judge = [&](const std::vector<std::string>& found, bool allowed, const char* warning, const char* refusal) {
+  auto judge = [&](const std::vector<std::string>& found, bool allowed, const std::string& warning, const std::string& refusal) {
     if (found.empty()) return;
     if (allowed) plan.warnings.push_back(warning + join(found, ", "));
-    else plan.refusals.push_back(refusal + join(found, ", "));
+    else plan.refusals.push_back("cannot delete " + refusal + ": " + join(found, ", "));
   };
   judge(daemons, rules.ignore_daemonsets,
-        "ignoring DaemonSet-managed Pods: ", "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ");
-  judge(local, rules.delete_emptydir_data,
-        "deleting Pods with local storage: ", "cannot delete Pods with local storage (use --delete-emptydir-data to override): ");
-  judge(lonely, rules.force, "deleting Pods that declare no controller: ",
-        "cannot delete Pods that declare no controller (use --force to override): ");
+        "ignoring DaemonSet-managed Pods: ", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)");
+  for (const auto& [why, names] : of_lost) judge(names, false, "", why);
+  judge(local, false, "", "Pods with local storage (use --delete-emptydir-data to override)");
+  judge(lonely, rules.force,
+        "deleting Pods that declare no controller: ", "Pods that declare no controller (use --force to override)");
   return plan;
 }
 
@@ -163,8 +184,10 @@ Result<std::string> node_name(const std::string& word) {
   if (word.find('/') == word.npos) return word;
   std::vector<Named> named = TRY(parse_named({word}));
   if (named.front().kind == &nodes()) return named.front().name;
-  return Error(Code::bad_request,
-               "expected resource of type node, got " + coracle::quoted(named.front().kind->kind.resource) + ": " + word);
+  const Kind& kind = named.front().kind->kind;
+  return Error(Code::bad_request, "expected resource of type node, got " +
+                                      coracle::quoted(std::string(kind.group) + "/" + std::string(kind.version) +
+                                                      ", Resource=" + std::string(kind.resource)));
 }
 
 // The nodes given by name ("edge", "node/edge"), by selector, or all. These exclude each other: who gives two means fewer nodes
@@ -236,28 +259,33 @@ Result<int> run_cordon(Commands& commands, const NodeFlags& flags, bool closed) 
 
 // ---- drain ----
 
+bool says_that_namespace_ends(const Error& error) {
+  if (error.code() != Code::forbidden || !error.details()) return false;
+  return std::ranges::any_of(error.details()->causes, [](const Cause& cause) { return cause.reason == "NamespaceTerminating"; });
+}
+
 class Drain {
  public:
   Drain(Session& session, const NodeFlags& flags, milliseconds timeout)
       : session_(session), flags_(flags), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
 
-  // Errors: conflict where pods must not go; refusals() has the reasons one by one.
+  // Errors: conflict where pods must not go or one could not be sent away; reasons() has them one by one.
   Result<void> run(const json::value& node) {
     std::string name(metadata_of(node).name());
     std::vector<json::value> pods = TRY(pods_on(name));
-    DrainPlan plan = plan_drain(pods, flags_);
-    refusals_ = plan.refusals;
-    if (!refusals_.empty())
-      return Error(Code::conflict, refusals_.size() == 1 ? refusals_.front() : "[" + join(refusals_, ", ") + "]");
+    DrainPlan plan = plan_drain(pods, flags_, lost_daemon_sets(pods));
+    for (const auto& refusal : plan.refusals) reasons_.emplace_back(Code::conflict, refusal);
+    if (!reasons_.empty()) return all_reasons();
     if (!plan.warnings.empty()) tell("Warning: " + join(plan.warnings, "; ") + "\n");
-    if (!flags_.disable_eviction && flags_.dry_run != DryRun::client) evicts_ = TRY(server_evicts());
+    if (!flags_.disable_eviction && flags_.dry_run != DryRun::client) TRY(find_eviction());
     auto sent = send_away(std::move(plan.evict));
+    if (sent && !reasons_.empty()) sent = all_reasons();
     if (!sent) tell_pending(name, sent.error());
     TRY(std::move(sent));
     out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
     return {};
   }
-  const std::vector<std::string>& refusals() const { return refusals_; }
+  const std::vector<Error>& reasons() const { return reasons_; }
 
  private:
   using Pods = std::vector<const json::value*>;
@@ -272,10 +300,30 @@ class Drain {
     return pods;
   }
 
+  // The DaemonSets of these pods that cannot be read.
+  LostDaemonSets lost_daemon_sets(const std::vector<json::value>& pods) {
+    LostDaemonSets lost;
+    std::set<std::string> seen;
+    for (const auto& pod : pods) {
+      std::string set = daemon_set_of(pod);
+      if (set.empty() || !seen.insert(set).second) continue;
+      auto found =
+          session_.json({.path = session_.path(schema::catalog().of(kDaemonSet), ns_of(pod), set.substr(set.find('/') + 1))});
+      if (!found) lost[set] = {found.error().text(), found.error().code() == Code::not_found};
+    }
+    return lost;
+  }
+
+  Error all_reasons() const {
+    std::vector<std::string> texts;
+    for (const Error& reason : reasons_) texts.push_back(reason.text());
+    return Error(Code::conflict, texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]");
+  }
+
   void tell_pending(const std::string& node, const Error& error) {
     auto pods = pods_on(node);
     if (!pods) return tell("Following errors occurred while getting the list of pods to delete:\n" + pods.error().text() + "\n");
-    Pods pending = plan_drain(*pods, flags_).evict;
+    Pods pending = plan_drain(*pods, flags_, lost_daemon_sets(*pods)).evict;
     if (pending.empty()) return;
     tell("There are pending pods in node " + coracle::quoted(node) + " when an error occurred: " + error.text() + "\n");
     for (const auto* pod : pending) tell("pod/" + name_of(*pod) + "\n");
@@ -293,22 +341,21 @@ class Drain {
            system_clock().now() - *since > std::chrono::seconds(flags_.skip_gone_seconds);
   }
 
-  Result<bool> server_evicts() {  // an older or restricted server may lack evictions
+  // An older or restricted server may lack evictions, or have them in an older version only.
+  Result<void> find_eviction() {
     json::value core = TRY(session_.json({.path = "/api/v1"}));
-    for (view::APIResource resource : view::APIResourceList(core).resources())
-      if (resource.name() == "pods/eviction") return true;
-    return false;
+    for (view::APIResource resource : view::APIResourceList(core).resources()) {
+      if (resource.name() != "pods/eviction") continue;
+      evicts_ = true;
+      if (!resource.group().empty()) eviction_version_ = std::string(resource.group()) + "/" + std::string(resource.version());
+    }
+    return {};
   }
 
-  // The time left to wait for `pod`; 0: no limit. Errors: timeout.
-  Result<milliseconds> time_left(const json::value& pod) {
-    if (timeout_.count() == 0) return milliseconds(0);
-    auto left = std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
-    if (left.count() <= 0)
-      return Error(Code::timeout, "error when " + std::string(evicts_ ? "evicting" : "waiting for") + " pods/" +
-                                      coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod)) +
-                                      ": global timeout reached: " + flags_.timeout);
-    return left;
+  // What is left of --timeout; nothing where there is no limit.
+  std::optional<milliseconds> left() const {
+    if (timeout_.count() == 0) return std::nullopt;
+    return std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
   }
 
   Request request_for(const json::value& pod) {
@@ -317,7 +364,7 @@ class Drain {
     if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     Request request{.method = "DELETE", .path = session_.path(pods_, ns_of(pod), name_of(pod)), .body = to_text(options)};
     if (evicts_) {
-      json::object eviction{{"apiVersion", "policy/v1"},
+      json::object eviction{{"apiVersion", eviction_version_},
                             {"kind", "Eviction"},
                             {"metadata", {{"name", name_of(pod)}, {"namespace", ns_of(pod)}}},
                             {"deleteOptions", std::move(options)}};
@@ -326,43 +373,87 @@ class Drain {
     return request;
   }
 
-  // Evicts all pods that may go now. Pods held by a disruption budget are retried after a delay, or when one of them has gone.
+  // Sends all pods away. Those that a disruption budget holds are tried again after a delay, or when one of them has gone. What
+  // fails of one pod is a reason, and the others go all the same. Errors: of a deletion, at which it ends as kubectl does.
   Result<void> send_away(Pods held) {
-    for (;;) {
+    while (!held.empty()) {
       Pods going, still_held;
       for (const auto* pod : held) {
-        bool goes = TRY(send_one(*pod));
-        (goes ? going : still_held).push_back(pod);
+        auto sent = send_one(*pod);
+        if (!sent && !evicts_) return sent.take_error();
+        if (!sent) reasons_.push_back(sent.take_error());
+        else if (*sent != Sent::is_gone) (*sent == Sent::goes ? going : still_held).push_back(pod);
       }
       for (const auto* pod : tries_only() ? Pods() : going) {
-        milliseconds left = TRY(time_left(*pod));
-        TRY(wait_gone(session_, pods_, ns_of(*pod), name_of(*pod), uid_of(*pod), left));
-        out("pod/" + name_of(*pod) + (evicts_ ? " evicted\n" : " deleted\n"));
+        auto gone = await_end(*pod);
+        if (!gone && !evicts_) return gone.take_error();
+        if (!gone) reasons_.push_back(gone.take_error());
+        else if (*gone) out("pod/" + name_of(*pod) + (evicts_ ? " evicted\n" : " deleted\n"));
       }
-      if (still_held.empty()) return {};
-      const json::value& first = *still_held.front();
-      milliseconds left = TRY(time_left(first));
-      auto gone = wait_gone(session_, pods_, ns_of(first), name_of(first), uid_of(first),
-                            left.count() ? std::min(left, kEvictAgain) : kEvictAgain);
-      if (!gone && gone.error().code() != Code::timeout) return gone;
-      TRY(time_left(first));
+      if (!still_held.empty()) pause(*still_held.front());
       held = std::move(still_held);
+    }
+    return {};
+  }
+
+  // Until the pod may be tried again.
+  void pause(const json::value& pod) {
+    milliseconds longest = std::min(left().value_or(kEvictAgain), kEvictAgain);
+    if (longest.count() > 0) (void)wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), longest);
+  }
+
+  // Waits until the pod has gone. False if it was asked to go so long ago that nobody waits for it any more.
+  Result<bool> await_end(const json::value& pod) {
+    for (;;) {
+      std::optional<milliseconds> most = left();
+      if (most && most->count() <= 0) return not_ended(pod, "context deadline exceeded");
+      milliseconds part = most.value_or(milliseconds(0));
+      if (flags_.skip_gone_seconds > 0) part = std::min(most.value_or(kLookAgain), kLookAgain);
+      auto gone = wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), part);
+      if (gone) return true;
+      if (gone.error().code() != Code::timeout || gone.error().details()) return not_ended(pod, gone.error().text());
+      auto now = session_.json({.path = session_.path(pods_, ns_of(pod), name_of(pod))});
+      if (!now || !long_gone(*now)) continue;
+      out("pod " + coracle::quoted(name_of(pod)) + " has DeletionTimestamp older than " +
+          std::to_string(flags_.skip_gone_seconds) + " seconds, skipping\n");
+      return false;
     }
   }
 
-  // Returns false if a disruption budget forbids the eviction.
-  Result<bool> send_one(const json::value& pod) {
+  Error not_ended(const json::value& pod, const std::string& why) const {
+    if (!evicts_) return Error(Code::timeout, why);
+    return Error(Code::timeout, "error when waiting for pod " + coracle::quoted(name_of(pod)) + " in namespace " +
+                                    coracle::quoted(ns_of(pod)) + " to terminate: " + why);
+  }
+
+  enum class Sent : uint8_t { is_gone, goes, is_held };  // held: by a disruption budget, or by its namespace, which ends
+
+  Result<Sent> send_one(const json::value& pod) {
     std::string shown = pod_name(pod);
     if (evicts_ || flags_.dry_run == DryRun::client) out("evicting pod " + shown + dry_run_note(flags_.dry_run) + "\n");
     else if (tries_only()) out("deleting pod " + shown + dry_run_note(flags_.dry_run) + "\n");
-    if (flags_.dry_run == DryRun::client) return true;
-    auto answer = session_.json(request_for(pod));
-    if (answer || answer.error().code() == Code::not_found) return true;
-    if (answer.error().code() == Code::conflict) return true;  // another pod has this name now
+    if (flags_.dry_run == DryRun::client) return Sent::goes;
     std::string when = "error when evicting pods/" + coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod));
-    if (!evicts_ || answer.error().code() != Code::too_many_requests) return answer.take_error().wrap(when);
-    tell(when + " (will retry after 5s): " + answer.error().text() + "\n");
-    return false;
+    if (auto most = left(); evicts_ && most && most->count() <= 0)
+      return Error(Code::timeout, when + ": global timeout reached: " + duration_text(timeout_));
+    auto answer = session_.json(request_for(pod));
+    if (answer) return Sent::goes;
+    const Error& error = answer.error();
+    if (error.code() == Code::not_found) return evicts_ ? Sent::is_gone : Sent::goes;
+    if (error.code() == Code::conflict) return Sent::goes;  // another pod has this name now
+    if (!evicts_) return answer.take_error();
+    if (error.code() == Code::too_many_requests) {
+      tell(when + " (will retry after 5s): " + error.text() + "\n");
+      return Sent::is_held;
+    }
+    if (!says_that_namespace_ends(error)) return Error(error.code(), when + ": " + error.text());
+    auto now = session_.json({.path = session_.path(pods_, ns_of(pod), name_of(pod))});
+    if (now && !metadata_of(*now).has_deletion_timestamp()) {
+      tell("error when evicting pod " + coracle::quoted(name_of(pod)) + " from terminating namespace " +
+           coracle::quoted(ns_of(pod)) + " (will retry after 5s): " + error.text() + "\n");
+      return Sent::is_held;
+    }
+    return Sent::goes;  // with its namespace
   }
 
   Session& session_;
@@ -371,7 +462,8 @@ class Drain {
   milliseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;
   bool evicts_ = false;
-  std::vector<std::string> refusals_;
+  std::string eviction_version_ = "policy/v1";
+  std::vector<Error> reasons_;
 };
 
 // What stands at the end, without "error: ", as kubectl has it: of one node the reasons one by one, of several nodes a line each.
@@ -406,7 +498,7 @@ Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
          ", continuing command...\n");
     pending += " " + name + "\n";
     std::vector<Error>& reasons = failures.emplace_back();
-    for (const auto& refusal : drain.refusals()) reasons.emplace_back(Code::conflict, refusal);
+    reasons = drain.reasons();
     if (reasons.empty()) reasons.push_back(drained.take_error());
   }
   if (!failures.empty()) tell("There are pending nodes to be drained:\n" + pending);

@@ -2,6 +2,7 @@
 // The pure parts of cordon, drain and taint: which pods to evict, and the new list of taints.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,19 @@ struct DrainPlan {
   std::vector<std::string> refusals;      // reasons to evict nothing
 };
 
-// Mirror pods are skipped without a warning: they cannot be evicted. Source: kubectl drain's filters.
-DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules);
+// A DaemonSet that could not be read.
+struct LostDaemonSet {
+  std::string why;
+  bool is_gone = false;  // then nobody would make its pods again, and --force sends them away
+};
+using LostDaemonSets = std::map<std::string, LostDaemonSet>;  // by "namespace/name"
+
+// The DaemonSet that would make the pod again, as "namespace/name"; "" if the pod has another controller, none, or has ended.
+std::string daemon_set_of(const json::value& pod);
+
+// Each pod for one reason at most, the first in kubectl's order. Mirror pods are skipped without a warning: they cannot be
+// evicted. Source: kubectl drain's filters.
+DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules, const LostDaemonSets& lost = {});
 
 struct TaintChange {
   std::string key, value, effect;  // to remove: effect "" means any effect

@@ -81,6 +81,19 @@ Result<milliseconds> parse_timeout(std::string_view text) {
   return std::chrono::duration_cast<milliseconds>(*span);
 }
 
+std::string duration_text(milliseconds span) {
+  const int64_t all = span.count();
+  if (all != 0 && all < 1000) return std::to_string(all) + "ms";
+  const int64_t hours = all / 3'600'000, minutes = all / 60'000 % 60, rest = all % 1000;
+  std::string text;
+  if (hours > 0) text = std::to_string(hours) + "h";
+  if (all >= 60'000) text += std::to_string(minutes) + "m";
+  text += std::to_string(all / 1000 % 60);
+  if (rest == 0) return text + "s";
+  std::string fraction = std::to_string(1000 + rest).substr(1);
+  return text + "." + fraction.substr(0, fraction.find_last_not_of('0') + 1) + "s";
+}
+
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                         milliseconds timeout, const std::function<Result<bool>(const json::value* object)>& look) {
   auto done = watch_until(session, session.path(kind, ns), {{"fieldSelector", "metadata.name=" + name}}, timeout, look);

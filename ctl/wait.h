@@ -13,6 +13,9 @@ namespace coracle::ctl {
 // Parses a Go duration ("30s", "1m30s", "1.5h") or a number of seconds. Errors: invalid, also for a negative one.
 Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
 
+// As Go writes it: "0s", "250ms", "1.5s", "1m30s", "1h0m0s".
+std::string duration_text(std::chrono::milliseconds span);
+
 // Calls `look` with the object (null if it is absent), now and after each change, until it returns true. `timeout` 0 is no limit.
 // Errors: timeout, "timed out waiting for the condition on pods/web"; the server's.
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,

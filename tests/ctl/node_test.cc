@@ -13,7 +13,9 @@ json::value pod(const std::string& name, const std::string& owner = "", bool emp
                 const std::string& phase = "Running", bool mirror = false) {
   json::value pod =
       json::object{{"metadata", {{"name", name}, {"namespace", "d"}}}, {"status", {{"phase", phase}}}, {"spec", json::object()}};
-  if (!owner.empty()) make(pod, "metadata.ownerReferences") = json::array{json::object{{"kind", owner}, {"controller", true}}};
+  if (!owner.empty())
+    make(pod, "metadata.ownerReferences") =
+        json::array{json::object{{"apiVersion", "apps/v1"}, {"kind", owner}, {"name", "set"}, {"controller", true}}};
   if (empty_dir) make(pod, "spec.volumes") = json::array{json::object{{"name", "x"}, {"emptyDir", json::object()}}};
   if (mirror) make(pod, "metadata.annotations").emplace_object()["kubernetes.io/config.mirror"] = "1";
   return pod;
@@ -41,11 +43,39 @@ TEST(Drain, takes_what_its_rules_allow) {
   EXPECT_TRUE(plan.warnings.empty());
   plan = plan_drain(pods, {.force = true, .ignore_daemonsets = true, .delete_emptydir_data = true});
   EXPECT_TRUE(plan.refusals.empty());
-  EXPECT_EQ(plan.warnings.size(), 3u);
-  EXPECT_EQ(plan.warnings[0], "ignoring DaemonSet-managed Pods: d/agent");
+  EXPECT_EQ(plan.warnings, (std::vector<std::string>{"ignoring DaemonSet-managed Pods: d/agent",
+                                                     "deleting Pods that declare no controller: d/alone"}))
+      << "kubectl says nothing of local storage that may go";
   EXPECT_EQ(names(plan), (std::vector<std::string>{"web", "alone", "cache", "done", "old-agent"}));
   plan = plan_drain({pods[0]}, {});
   EXPECT_TRUE(plan.refusals.empty() && plan.warnings.empty());
+}
+
+TEST(Drain, refuses_a_pod_for_one_reason) {
+  DrainPlan plan = plan_drain({pod("both", "", true)}, {});
+  EXPECT_EQ(plan.refusals,
+            (std::vector<std::string>{"cannot delete Pods with local storage (use --delete-emptydir-data to override): d/both"}));
+  plan = plan_drain({pod("both", "", true)}, {.delete_emptydir_data = true});
+  EXPECT_EQ(plan.refusals,
+            (std::vector<std::string>{"cannot delete Pods that declare no controller (use --force to override): d/both"}));
+  plan = plan_drain({pod("both", "", true)}, {.force = true});
+  EXPECT_EQ(plan.refusals.size(), 1u);
+  EXPECT_TRUE(plan.warnings.empty());
+}
+
+TEST(Drain, knows_pods_whose_daemon_set_is_gone) {
+  const std::vector<json::value> pods = {pod("agent", "DaemonSet"), pod("old-agent", "DaemonSet", false, "Failed")};
+  EXPECT_EQ(daemon_set_of(pods[0]), "d/set");
+  EXPECT_EQ(daemon_set_of(pods[1]), "") << "it has ended";
+  EXPECT_EQ(daemon_set_of(pod("web", "ReplicaSet")), "");
+  LostDaemonSets gone{{"d/set", {"daemonsets.apps \"set\" not found", true}}}, unread{{"d/set", {"not for you", false}}};
+  for (bool ignores : {false, true})
+    EXPECT_EQ(plan_drain(pods, {.ignore_daemonsets = ignores}, gone).refusals,
+              (std::vector<std::string>{"cannot delete daemonsets.apps \"set\" not found: d/agent"}));
+  DrainPlan forced = plan_drain(pods, {.force = true}, gone);
+  EXPECT_EQ(names(forced), (std::vector<std::string>{"agent", "old-agent"}));
+  EXPECT_TRUE(forced.refusals.empty() && forced.warnings.empty());
+  EXPECT_EQ(plan_drain(pods, {.force = true}, unread).refusals, (std::vector<std::string>{"cannot delete not for you: d/agent"}));
 }
 
 TEST(Taint, reads_what_people_write) {
@@ -117,7 +147,9 @@ class NodeCommandTest : public testing::Test {
  protected:
   NodeCommandTest() {
     api_.put("/api/v1/nodes/edge", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"edge"},"spec":{}})");
-    put_pod("agent", R"(,"ownerReferences":[{"kind":"DaemonSet","name":"d","controller":true}])");
+    put_pod("agent", R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"d","controller":true}])");
+    api_.put("/apis/apps/v1/namespaces/default/daemonsets/d",
+             R"({"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"d","namespace":"default"}})");
     put_pod("lone", "");
   }
   void put_pod(const std::string& name, const std::string& owner) {
@@ -155,6 +187,46 @@ TEST_F(NodeCommandTest, drain_says_what_becomes_of_pods) {
   outcome = api_.run(words);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "node/edge cordoned\npod/lone deleted\nnode/edge drained\n");
+}
+
+// What fails of one pod does not keep the others.
+TEST_F(NodeCommandTest, drain_tries_all_pods) {
+  api_.put("/api/v1/nodes/edge", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"edge"},"spec":{"unschedulable":true}})");
+  put_pod("other", "");
+  api_.refuse_writes(Error(Code::forbidden, "not today").with({}));
+  FakeApi::Outcome outcome = api_.run({"drain", "edge", "--force", "--ignore-daemonsets"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "node/edge already cordoned\nevicting pod default/lone\nevicting pod default/other\n");
+  const std::string lone = "error when evicting pods/\"lone\" -n \"default\": not today";
+  const std::string other = "error when evicting pods/\"other\" -n \"default\": not today";
+  const std::string both = "[" + lone + ", " + other + "]";
+  EXPECT_EQ(outcome.err,
+            "Warning: ignoring DaemonSet-managed Pods: default/agent; deleting Pods that declare no controller: default/lone, "
+            "default/other\nThere are pending pods in node \"edge\" when an error occurred: " +
+                both + "\npod/lone\npod/other\nerror: unable to drain node \"edge\" due to error: " + both +
+                ", continuing command...\nThere are pending nodes to be drained:\n edge\n" + lone + "\n" + other + "\n");
+  outcome = api_.run({"drain", "edge", "--force", "--ignore-daemonsets", "--disable-eviction"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(outcome.err.ends_with("There are pending nodes to be drained:\n edge\nError from server (Forbidden): not today\n"))
+      << outcome.err;
+}
+
+TEST_F(NodeCommandTest, drain_looks_whether_there_is_a_daemon_set) {
+  put_pod("orphan", R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"lost","controller":true}])");
+  FakeApi::Outcome outcome = api_.run({"drain", "edge", "--ignore-daemonsets", "--pod-selector=none=none"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  outcome = api_.run({"drain", "edge", "--ignore-daemonsets"});
+  EXPECT_NE(outcome.err.find("cannot delete daemonsets \"lost\" not found: default/orphan\n"), std::string::npos) << outcome.err;
+  outcome = api_.run({"drain", "edge", "--ignore-daemonsets", "--force"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_FALSE(api_.objects().contains("/api/v1/namespaces/default/pods/orphan"));
+  EXPECT_TRUE(api_.objects().contains("/api/v1/namespaces/default/pods/agent"));
+  auto writes = api_.take_writes();
+  EXPECT_EQ(get_string(writes.back().body, "apiVersion"), "policy/v1");
+}
+
+TEST_F(NodeCommandTest, drain_takes_nodes_only) {
+  EXPECT_EQ(api_.run({"drain", "svc/x"}).err, "error: expected resource of type node, got \"/v1, Resource=services\"\n");
 }
 
 TEST_F(NodeCommandTest, a_node_that_is_missing_does_not_keep_others_from_their_taint) {

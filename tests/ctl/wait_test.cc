@@ -104,6 +104,13 @@ TEST(Wait, looks_once_for_what_is_not_there) {
             "error: no matching resources found\n");
 }
 
+TEST(Timeout, is_written_as_go_does) {
+  for (auto [span, text] :
+       {std::pair{0, "0s"}, std::pair{250, "250ms"}, std::pair{1500, "1.5s"}, std::pair{7000, "7s"}, std::pair{60'050, "1m0.05s"},
+        std::pair{90'000, "1m30s"}, std::pair{3'600'000, "1h0m0s"}, std::pair{90'061'000, "25h1m1s"}})
+    EXPECT_EQ(duration_text(std::chrono::milliseconds(span)), text);
+}
+
 TEST(Timeout, is_a_span_or_a_number_of_seconds) {
   using namespace std::chrono_literals;
   struct Row {
