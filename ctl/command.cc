@@ -177,7 +177,8 @@ std::optional<std::string> findings(const Error& error) {
 
 // What kubectl prints without "error: " before it.
 bool stands_alone(std::string_view text) {
-  for (const char* beginning : {"Error in configuration: ", "Unable to connect to the server: ", "The connection to the server "})
+  for (const char* beginning :
+       {"error: ", "Error in configuration: ", "Unable to connect to the server: ", "The connection to the server "})
     if (text.starts_with(beginning)) return true;
   return false;
 }

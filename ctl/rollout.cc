@@ -199,7 +199,9 @@ struct RolloutFlags : TargetFlags {
 Result<Rolling> rolling_of(const Live& live) {
   Rolling rolling = ctl::rolling_of(live.kind->kind.kind);
   if (rolling != Rolling::none) return rolling;
-  return Error(Code::bad_request, "no status viewer has been implemented for " + std::string(live.kind->kind.kind));
+  const Kind& kind = live.kind->kind;
+  return Error(Code::bad_request, "no status viewer has been implemented for " + std::string(kind.kind) +
+                                      (kind.group.empty() ? "" : ".") + std::string(kind.group));
 }
 
 // The same, for `what` ("history", "rollbacker") of its revisions.
@@ -347,8 +349,8 @@ Result<void> patch_one(Session& session, const RolloutFlags& flags, const Live& 
   return {};
 }
 
-Error refused(const Live& live, const char* why) {
-  return Error(Code::conflict, live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " + why);
+Error refused(const Live& live, const char* why) {  // with its head: as kubectl, it stands before each of several
+  return Error(Code::conflict, "error: " + live.kind->kind.qualified_resource() + " " + coracle::quoted(live.name) + " " + why);
 }
 
 Result<int> run_restart(Commands& commands, const RolloutFlags& flags) {

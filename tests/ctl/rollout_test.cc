@@ -190,5 +190,22 @@ TEST(Rollout, a_refused_change_is_told_as_one) {
   }
 }
 
+TEST(Rollout, what_cannot_be_rolled_is_told_with_its_group) {
+  FakeApi api;
+  for (const char* name : {"a", "b"}) {
+    const std::string object =
+        std::string(R"("metadata":{"namespace":"default","name":")") + name + R"("},"spec":{"template":{}}})";
+    api.put(std::string("/apis/apps/v1/namespaces/default/replicasets/") + name,
+            R"({"apiVersion":"apps/v1","kind":"ReplicaSet",)" + object);
+    api.put(std::string("/api/v1/namespaces/default/configmaps/") + name, R"({"apiVersion":"v1","kind":"ConfigMap",)" + object);
+  }
+  EXPECT_EQ(api.run({"rollout", "status", "rs/a"}).err, "error: no status viewer has been implemented for ReplicaSet.apps\n");
+  EXPECT_EQ(api.run({"rollout", "status", "cm/a"}).err, "error: no status viewer has been implemented for ConfigMap\n");
+  EXPECT_EQ(api.run({"rollout", "restart", "rs/a"}).err, "error: replicasets.apps \"a\" restarting is not supported\n");
+  EXPECT_EQ(
+      api.run({"rollout", "restart", "rs/a", "rs/b"}).err,
+      "error: replicasets.apps \"a\" restarting is not supported\nerror: replicasets.apps \"b\" restarting is not supported\n");
+}
+
 }  // namespace
 }  // namespace coracle::ctl
