@@ -82,9 +82,9 @@ Result<int> Commands::run() {
     if (ran) ran = 1;
   }
   int code = TRY(std::move(ran));
-  if (code == 0 && flags_.warnings_as_errors && session_ && session_->warned())
-    return Error(Code::invalid, "the server warned, and --warnings-as-errors is set");
-  return code;
+  const size_t warnings = session_ && flags_.warnings_as_errors ? session_->warnings() : 0;
+  if (code != 0 || warnings == 0) return code;
+  return Error(Code::invalid, std::to_string(warnings) + (warnings == 1 ? " warning received" : " warnings received"));
 }
 
 Result<Session*> Commands::session() {

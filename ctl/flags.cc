@@ -304,6 +304,7 @@ class FlagWords {
   Result<void> long_flag(const std::string& word) {
     size_t equals = word.find('=');
     std::string name = word.substr(0, equals);
+    std::replace(name.begin(), name.end(), '_', '-');  // "--no_headers" is "--no-headers", as in kubectl
     CLI::Option* option = find(name);
     if (!option) return read_.push_back(word), Result<void>();  // CLI11 reports the error
     if (equals == word.npos) return without_value(*option, name);

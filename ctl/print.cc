@@ -115,9 +115,9 @@ std::string event_age(const json::value& object, WallTime now) {
   view::Event event(object);
   std::string_view first_time = event.event_time().empty() ? event.first_timestamp() : event.event_time();
   std::string first = schema::human_age(first_time, now);
-  int64_t count = std::max(event.count(), event.series().count());
-  if (count <= 1) return first;
+  if (!event.has_series() && event.count() <= 1) return first;
   std::string_view last_time = event.has_series() ? event.series().last_observed_time() : event.last_timestamp();
+  int64_t count = event.has_series() ? event.series().count() : event.count();  // of a series even once, as kubectl
   return schema::human_age(last_time, now) + " (x" + std::to_string(count) + " over " + first + ")";
 }
 

@@ -153,8 +153,8 @@ Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
 
 const std::string& Session::ns() const { return state_->http->access().ns; }
 bool Session::ns_given() const { return state_->ns_given; }
-bool Session::warned() const {
-  return state_->warned.with([](const auto& all) { return !all.empty(); });
+size_t Session::warnings() const {
+  return state_->warned.with([](const auto& all) { return all.size(); });
 }
 void Session::set_dry_run(DryRun dry_run) { state_->dry_run = dry_run; }
 

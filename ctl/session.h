@@ -75,7 +75,7 @@ class Session {
   // The head of a DeleteOptions. The server reads them instead of the query, so a dry run stands in them too.
   json::object delete_options() const;
 
-  bool warned() const;  // by the server, in any answer
+  size_t warnings() const;  // of the server in all answers, each counted once
 
   // Sends and waits. Warnings of the server go to standard error, each once. Errors: the Status as Error; unavailable when the
   // server cannot be reached, with advice; bad_request for a path whose object has no name, or one that no object can have.

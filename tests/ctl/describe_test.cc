@@ -428,6 +428,12 @@ TEST(Events, say_how_often_over_how_long) {
               R"({"eventTime":"2026-01-01T00:08:00.000000Z","series":{"count":2,"lastObservedTime":"2026-01-01T00:09:30.000000Z"}})"),
           now),
       "30s (x2 over 2m)");
+  EXPECT_EQ(
+      event_age(
+          parsed(
+              R"({"eventTime":"2026-01-01T00:08:00.000000Z","count":7,"series":{"count":1,"lastObservedTime":"2026-01-01T00:09:30.000000Z"}})"),
+          now),
+      "30s (x1 over 2m)");
   EXPECT_EQ(uid_in_events(parsed(R"({"kind":"Pod","metadata":{"name":"p","uid":"1"}})")), "1");
   EXPECT_EQ(uid_in_events(parsed(R"({"kind":"Node","metadata":{"name":"n","uid":"1"}})")), "n");
   EXPECT_EQ(uid_in_events(parsed(

@@ -32,6 +32,23 @@ TEST_F(GetTest, an_empty_line_stands_before_a_line_of_column_names) {
   EXPECT_EQ(get({"configmaps,services", "--no-headers"}).out, "configmap/a\nconfigmap/c\nservice/b\n");
 }
 
+TEST_F(GetTest, flags_may_be_written_with_other_dashes) {
+  EXPECT_EQ(get({"cm", "--no_headers"}).out, "a\nc\n");
+  EXPECT_EQ(get({"cm", "--no_headers=false"}).out, "NAME\na\nc\n");
+  FakeApi::Outcome outcome = get({"cm", "--no_such_flag"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("--no_such_flag"), std::string::npos) << outcome.err;
+}
+
+TEST_F(GetTest, warnings_may_count_as_errors) {
+  api_.warn("old");
+  FakeApi::Outcome outcome = get({"cm", "--no-headers", "--warnings-as-errors"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "a\nc\n");
+  EXPECT_EQ(outcome.err, "Warning: old\nerror: 1 warning received\n");
+  EXPECT_EQ(get({"cm", "--no-headers"}).code, 0);
+}
+
 TEST_F(GetTest, names_keep_their_order) {
   EXPECT_EQ(get({"cm/c", "svc/b", "cm/a", "-o", "name"}).out, "configmap/c\nservice/b\nconfigmap/a\n");
   // The server of this test makes tables of lists only: these are ours, with ages.
