@@ -128,9 +128,9 @@ Result<void> check_presence(Session& session, const DeleteFlags& flags, std::vec
   return {};
 }
 
-// Waits until all are gone, for no longer than `timeout` together; 0 is no limit. Who may not watch need not wait.
-void wait_for_all(Session& session, const std::vector<Doomed>& doomed, std::chrono::milliseconds timeout,
-                  std::vector<Error>& failures) {
+// Waits until all are gone, for no longer than `timeout` together; 0 is no limit. Who may not watch need not wait. Errors: of the
+// first that does not go, as kubectl.
+Result<void> wait_for_all(Session& session, const std::vector<Doomed>& doomed, std::chrono::milliseconds timeout) {
   using std::chrono::milliseconds, std::chrono::steady_clock;
   auto deadline = steady_clock::now() + timeout;
   for (const auto& one : doomed) {
@@ -138,8 +138,10 @@ void wait_for_all(Session& session, const std::vector<Doomed>& doomed, std::chro
     auto gone = wait_gone(session, *one.kind, one.ns, one.name, one.uid,
                           timeout.count() == 0 ? timeout : std::max(left, milliseconds(1)));
     bool may_not = !gone && (gone.error().code() == Code::forbidden || gone.error().code() == Code::method_not_allowed);
-    if (!gone && !may_not) failures.push_back(gone.take_error());
+    if (may_not) return {};
+    TRY(std::move(gone));
   }
+  return {};
 }
 
 Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
@@ -199,9 +201,10 @@ Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
     }
     print_deleted(flags, one);
   }
-  if (flags.wait && flags.dry_run == DryRun::none) wait_for_all(*session, waiting, timeout, failures);
   print_failures(failures);
-  return failures.empty() ? 0 : 1;
+  if (!failures.empty()) return 1;  // at once: who reads that something failed need not wait for the rest
+  if (flags.wait && flags.dry_run == DryRun::none) TRY(wait_for_all(*session, waiting, timeout));
+  return 0;
 }
 
 }  // namespace

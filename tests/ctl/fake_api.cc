@@ -58,7 +58,7 @@ struct FakeApi::State {
     Objects objects;
     std::vector<Sent> writes, watches;
     std::string warning, watch_events;
-    std::set<std::string> forbidden;
+    std::set<std::string> forbidden, held;
     std::optional<Error> refusal;  // of writes
     struct LogRefusal {
       int times;
@@ -157,7 +157,7 @@ FakeApi::State::Answer FakeApi::State::write(Data& data, const Sent& sent, const
   if (found == data.objects.end() && !applies) return not_there(place);
   json::value before = found == data.objects.end() ? json::value(json::object()) : found->second;
   if (sent.method == "DELETE" || place.subresource == "eviction") {
-    if (!dry) data.objects.erase(found);
+    if (!dry && !data.held.contains(path)) data.objects.erase(found);
     return success_status();
   }
   json::value after = sent.body;
@@ -241,6 +241,10 @@ void FakeApi::answer_watches(std::string events) {
 
 std::vector<FakeApi::Sent> FakeApi::take_watches() {
   return state_->data.with([](State::Data& data) { return std::exchange(data.watches, {}); });
+}
+
+void FakeApi::hold(const std::string& path) {
+  state_->data.with([&](State::Data& data) { data.held.insert(path); });
 }
 
 void FakeApi::warn(std::string text) {

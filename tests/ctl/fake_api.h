@@ -34,6 +34,7 @@ class FakeApi {
   std::vector<Sent> take_writes();           // those since the last call
   void answer_watches(std::string events);   // each later one with these lines, and then it ends; "": with nothing
   std::vector<Sent> take_watches();          // those since the last call that were answered so
+  void hold(const std::string& path);        // a deletion of this object is accepted, and it stays
   void warn(std::string text);               // added to every later response
   void forbid(const std::string& resource);  // refuses to read any: "pods"
   void refuse_writes(Error error);           // answers each later one with it

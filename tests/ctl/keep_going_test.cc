@@ -112,6 +112,17 @@ TEST_F(KeepGoingTest, delete_of_a_directory_spares_what_has_no_name) {
   EXPECT_TRUE(there("bystander"));
 }
 
+TEST_F(KeepGoingTest, delete_waits_for_none_when_one_failed) {
+  for (const char* name : {"one", "two"}) put_map(name), api_.hold(kKeptMaps + name);
+  FakeApi::Outcome outcome = api_.run({"delete", "configmap", "one", "none", "two", "--timeout=20ms"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "Error from server (NotFound): configmaps \"none\" not found\n");
+  outcome = api_.run({"delete", "configmap", "one", "two", "--timeout=20ms"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "error: timed out waiting for the condition on configmaps/one\n");
+  EXPECT_EQ(api_.run({"delete", "configmap", "one", "two", "--wait=false"}).code, 0);
+}
+
 TEST_F(KeepGoingTest, label_of_a_directory) {
   FakeApi::Outcome outcome = api_.run({"label", "-f", directory(), "x=y"});
   EXPECT_EQ(outcome.out, "configmap/one labeled\nconfigmap/two labeled\n");
