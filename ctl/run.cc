@@ -168,7 +168,8 @@ class Attached {
 
   // Waits for the pod, not only for its container: deleting a pod that has not ended takes longer.
   Result<int> exit_code() {
-    if (flags_.pod.restart == "Always") return 0;  // it restarts and never ends
+    // It restarts and never ends; or somebody else is to go on with it.
+    if (flags_.pod.restart == "Always" || flags_.leave_stdin_open) return 0;
     auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
     std::optional<int> code;
     TRY(wait_until(session_, kind_, ns_, name_, timeout, [&](const json::value* pod) -> Result<bool> {
