@@ -15,6 +15,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/client/download.h"
+#include "store/client/exec_credential.h"
 
 namespace coracle::ctl {
 namespace {
@@ -90,6 +91,7 @@ Result<std::vector<fs::path>> manifests_in(const fs::path& directory, bool recur
 }
 
 std::string read_standard_input() {
+  keep_input_from_plugins();
   std::string text;
   char buffer[65536];
   while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, got);

@@ -10,6 +10,7 @@
 #include "ctl/set.h"
 #include "ctl/set_command.h"
 #include "runtime/base/text.h"
+#include "store/client/exec_credential.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/quantity.h"
 
@@ -179,6 +180,7 @@ struct EnvChanges {
 
 // The lines of standard input: NAME=VALUE, and comments behind #.
 json::array variables_of_input() {
+  keep_input_from_plugins();
   std::string text;
   char buffer[4096];
   while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, got);

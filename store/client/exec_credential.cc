@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <vector>
 
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
+#include "store/object/yaml.h"
 
 extern char** environ;
 
@@ -58,6 +60,17 @@ Error failed(const std::string& what) {
   return Error(Code::unavailable, "Unable to connect to the server: getting credentials: " + what);
 }
 
+std::atomic<bool> input_is_taken{false};
+
+// JSON begins with a brace; what does not is YAML, as client-go's decoder has it. Nothing printed is an object of no fields.
+Result<json::value> read_printed(std::string_view text) {
+  if (trim(text).starts_with('{')) return parse_json(text);
+  std::vector<json::value> documents = TRY(parse_yaml(text));
+  json::value printed = documents.empty() ? json::value(json::object()) : std::move(documents.front());
+  if (!printed.is_object()) return Error(Code::invalid, "what was printed is no object");
+  return printed;
+}
+
 std::string read_all_from(const Fd& pipe) {
   std::string text;
   char buffer[4096];
@@ -80,13 +93,14 @@ std::string exec_info(const ExecPlugin& plugin, bool interactive) {
 }
 
 Result<Credential> parse_exec_credential(std::string_view text, const std::string& api_version) {
-  json::value printed = TRY(parse_json(text).wrap("decoding stdout"));
-  if (!printed.is_object() || get_string(printed, "kind") != "ExecCredential")
-    return Error(Code::invalid,
-                 "decoding stdout: kind must be ExecCredential, is " + coracle::quoted(get_string(printed, "kind")));
-  if (get_string(printed, "apiVersion") != api_version)
+  json::value printed = TRY(read_printed(text).wrap("decoding stdout: couldn't get version/kind; json parse error"));
+  std::string_view kind = get_string(printed, "kind"), version = get_string(printed, "apiVersion");
+  if (!kind.empty() && kind != "ExecCredential")  // a plugin may leave it out
+    return Error(Code::invalid, "decoding stdout: kind must be ExecCredential, is " + coracle::quoted(kind));
+  if (version.empty()) version = "client.authentication.k8s.io/__internal";
+  if (version != api_version)
     return Error(Code::invalid, "exec plugin is configured to use API version " + api_version + ", plugin returned version " +
-                                    std::string(get_string(printed, "apiVersion")));
+                                    std::string(version));
   const json::value* status = find(printed, "status");
   if (!status || !status->is_object()) return Error(Code::invalid, "exec plugin didn't return a status field");
   Credential credential{std::string(get_string(*status, "token")), std::string(get_string(*status, "clientCertificateData")),
@@ -100,13 +114,21 @@ Result<Credential> parse_exec_credential(std::string_view text, const std::strin
   return credential;
 }
 
+Result<bool> is_interactive(ExecPlugin::Interactive mode, bool terminal, bool input_taken) {
+  constexpr const char* kWhy = "exec plugin cannot support interactive mode: standard input is ";
+  using Interactive = ExecPlugin::Interactive;
+  if (mode == Interactive::always && !terminal) return failed(std::string(kWhy) + "not a terminal");
+  if (mode == Interactive::always && input_taken)
+    return failed(std::string(kWhy) + "unavailable: used by stdin resource manifest reader");
+  return mode != Interactive::never && terminal && !input_taken;
+}
+
+void keep_input_from_plugins() { input_is_taken = true; }
+
 Result<Credential> ExecCredential::run() const {
   if (plugin_.api_version != "client.authentication.k8s.io/v1" && plugin_.api_version != "client.authentication.k8s.io/v1beta1")
     return Error(Code::invalid, "exec plugin: invalid apiVersion " + coracle::quoted(plugin_.api_version));
-  bool terminal = ::isatty(STDIN_FILENO);
-  if (plugin_.interactive == ExecPlugin::Interactive::always && !terminal)
-    return failed("exec plugin cannot support interactive mode: standard input is not a terminal");
-  bool interactive = terminal && plugin_.interactive != ExecPlugin::Interactive::never;
+  bool interactive = TRY(is_interactive(plugin_.interactive, ::isatty(STDIN_FILENO), input_is_taken));
 
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno("make a pipe");

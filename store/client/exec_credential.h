@@ -21,10 +21,15 @@ struct Credential {
   std::optional<WallTime> expires;
 };
 
-// What the plugin printed. Errors: invalid, in client-go's words. Pure.
+// What the plugin printed, JSON or YAML. Errors: invalid, in client-go's words. Pure.
 Result<Credential> parse_exec_credential(std::string_view text, const std::string& api_version);
 // The ExecCredential that the plugin gets as KUBERNETES_EXEC_INFO. Pure.
 std::string exec_info(const ExecPlugin& plugin, bool interactive);
+// Whether a plugin of that mode gets our standard input, which is a terminal or not, and is read for something else or not.
+// Errors: unavailable, in client-go's words, if it needs it. Pure.
+Result<bool> is_interactive(ExecPlugin::Interactive mode, bool terminal, bool input_taken);
+// This process reads its standard input itself, as for "-f -": plugins that run later do not get it. Thread-safe.
+void keep_input_from_plugins();
 
 // Thread-safe. Blocks while the plugin runs; one runs at a time.
 class ExecCredential {

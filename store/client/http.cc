@@ -165,7 +165,8 @@ std::string proxy_of_curl(const std::string& url) {
 
 struct Http::State {
   explicit State(ServerAccess given) : access(std::move(given)), base(access.server) {
-    if (access.exec && access.token.empty() && access.username.empty()) exec.emplace(*access.exec);
+    bool certificate = !access.client_certificate_pem.empty() && !access.client_key_pem.empty();
+    if (access.exec && access.token.empty() && access.username.empty() && !certificate) exec.emplace(*access.exec);
     else own = std::make_shared<const Credential>(Credential{access.token, {}, {}, std::nullopt});
     if (access.tls_server_name.empty()) return;
     // libcurl compares the certificate with the URL's host: use that name in the URL, with the server's address.
@@ -225,7 +226,7 @@ struct Http::State {
       curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
       curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
     }
-    // A certificate of the kubeconfig's goes before the plugin's.
+    // A plugin runs where the kubeconfig has no certificate.
     const std::string& certificate_pem =
         access.client_certificate_pem.empty() ? credential.client_certificate_pem : access.client_certificate_pem;
     const std::string& key_pem = access.client_certificate_pem.empty() ? credential.client_key_pem : access.client_key_pem;

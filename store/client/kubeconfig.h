@@ -51,7 +51,7 @@ struct ServerAccess {  // everything needed to access one server
   std::string context, user;  // their names in the file
   std::string proxy_url;      // "" = none
   Impersonation impersonate;
-  std::optional<ExecPlugin> exec;  // for the token or certificate, where there is no token
+  std::optional<ExecPlugin> exec;  // for the token or certificate, where there is no token, password or certificate
 };
 
 // Errors: invalid, naming the file's path and field, or in kubectl's words what the choice lacks; not_found for files it names;

@@ -25,6 +25,30 @@ TEST(ExecCredentialText, is_read) {
   credential = parse_exec_credential(printed(R"({"clientCertificateData":"c","clientKeyData":"k"})"), kV1);
   ASSERT_TRUE(credential);
   EXPECT_EQ(credential->client_certificate_pem + credential->client_key_pem, "ck");
+  // The kind is taken for granted, and YAML is understood.
+  credential = parse_exec_credential(std::string(R"({"apiVersion":")") + kV1 + R"(","status":{"token":"t"}})", kV1);
+  ASSERT_TRUE(credential) << credential.error().text();
+  EXPECT_EQ(credential->token, "t");
+  credential = parse_exec_credential(std::string("apiVersion: ") + kV1 + "\nstatus:\n  token: y\n", kV1);
+  ASSERT_TRUE(credential) << credential.error().text();
+  EXPECT_EQ(credential->token, "y");
+}
+
+TEST(ExecCredentialText, says_who_gets_standard_input) {
+  using enum ExecPlugin::Interactive;
+  for (bool terminal : {false, true})
+    for (bool taken : {false, true}) {
+      EXPECT_FALSE(*is_interactive(never, terminal, taken));
+      EXPECT_EQ(*is_interactive(if_available, terminal, taken), terminal && !taken);
+      EXPECT_EQ(bool(is_interactive(always, terminal, taken)), terminal && !taken);
+    }
+  EXPECT_TRUE(*is_interactive(always, true, false));
+  EXPECT_TRUE(is_interactive(always, false, true).error().text().ends_with("standard input is not a terminal"));
+  EXPECT_TRUE(is_interactive(always, true, true)
+                  .error()
+                  .text()
+                  .ends_with("exec plugin cannot support interactive mode: standard input is unavailable: "
+                             "used by stdin resource manifest reader"));
 }
 
 TEST(ExecCredentialText, is_refused_with_words) {
@@ -33,8 +57,14 @@ TEST(ExecCredentialText, is_refused_with_words) {
     const char* want;
   };
   for (const Row& row : std::vector<Row>{
-           {"not json", "decoding stdout"},
-           {"{}", "kind must be ExecCredential"},
+           {"not json", "decoding stdout: couldn't get version/kind; json parse error: "},
+           {"one\ntwo\n", "decoding stdout: couldn't get version/kind; json parse error: "},
+           {"{", "decoding stdout: couldn't get version/kind; json parse error: "},
+           {R"({"kind":"Pod"})", "kind must be ExecCredential"},
+           {"{}",
+            "exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version "
+            "client.authentication.k8s.io/__internal"},
+           {"", "plugin returned version client.authentication.k8s.io/__internal"},
            {R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1"})",
             "exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version "
             "client.authentication.k8s.io/v1beta1"},

@@ -72,6 +72,9 @@ TEST_F(HttpTest, tries_again_with_a_plugins_new_token) {
   with_plugin.token = "mine";
   EXPECT_EQ(status(with_plugin), 200);
   EXPECT_EQ(seen_.back().get_header_value("Authorization"), "Bearer mine") << "a token that is given needs no plugin";
+  with_plugin.token.clear(), with_plugin.client_certificate_pem = "certificate", with_plugin.client_key_pem = "key";
+  EXPECT_EQ(status(with_plugin), 200);
+  EXPECT_FALSE(seen_.back().has_header("Authorization")) << "nor does a certificate";
   std::filesystem::remove_all(directory);
 }
 
