@@ -147,7 +147,9 @@ class Catalog {
   // nullptr if there is none.
   const KindInfo* by_resource(std::string_view group, std::string_view version, std::string_view resource) const;
   const KindInfo* by_kind(std::string_view api_version, std::string_view kind) const;
-  // A name that a user types: "pods", "pod", "po", "Pod", "deployments.apps", "deployments.v1.apps"; case-insensitive.
+  // A name that a user types: "pods", "pod", "po", "Pod", "deployments.apps", "deployments.v1.apps"; case-insensitive. Of a group
+  // the beginning will do where it is no other group's name: "storageclasses.storage". Source: apimachinery
+  // pkg/api/meta/restmapper.go, ResourcesFor.
   const KindInfo* by_name(std::string_view name) const;
   std::vector<const KindInfo*> by_category(std::string_view category) const;  // "all"
   const KindInfo* find(const Kind& kind) const { return by_resource(kind.group, kind.version, kind.resource); }

@@ -187,14 +187,16 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
     word = std::string_view(lower).substr(0, dot);
     rest = std::string_view(lower).substr(dot + 1);
   }
+  const KindInfo* of_longer_group = nullptr;
   for (const KindInfo& info : kinds()) {
     bool named = info.kind.resource == word || info.singular == word || is_listed(info.short_names, word) ||
                  to_lower(info.kind.kind) == word;
     if (!named) continue;
     std::string versioned = std::string(info.kind.version) + "." + std::string(info.kind.group);
     if (rest.empty() || rest == info.kind.group || rest == versioned) return &info;
+    if (!of_longer_group && info.kind.group.starts_with(rest)) of_longer_group = &info;
   }
-  return nullptr;
+  return of_longer_group;
 }
 
 std::vector<const KindInfo*> Catalog::by_category(std::string_view category) const {

@@ -108,7 +108,10 @@ TEST(Catalog, finds_what_a_user_types) {
   for (const Row& row :
        {Row{"pods", "Pod"}, Row{"pod", "Pod"}, Row{"po", "Pod"}, Row{"Pod", "Pod"}, Row{"deploy", "Deployment"},
         Row{"deployments.apps", "Deployment"}, Row{"deployment.v1.apps", "Deployment"}, Row{"deployments.extensions", ""},
-        Row{"ep", "Endpoints"}, Row{"endpoints", "Endpoints"}, Row{"svc", "Service"}, Row{"nothing", ""}, Row{"", ""}}) {
+        Row{"ep", "Endpoints"}, Row{"endpoints", "Endpoints"}, Row{"svc", "Service"}, Row{"nothing", ""}, Row{"", ""},
+        // The beginning of a group, where it is none.
+        Row{"hpa.autoscal", "HorizontalPodAutoscaler"}, Row{"storageclass.storage", "StorageClass"},
+        Row{"deployments.a", "Deployment"}, Row{"pods.v", ""}, Row{"deployments.v1.ap", ""}}) {
     const KindInfo* info = catalog().by_name(row.name);
     EXPECT_EQ(info ? info->kind.kind : "", row.want) << row.name;
   }
