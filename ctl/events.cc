@@ -86,7 +86,7 @@ Result<void> watch_events(Session& session, const EventFlags& flags, const Filte
   request.query.emplace_back("watch", "true");
   request.query.emplace_back("resourceVersion", revision);
   std::string partial;
-  return session.stream(request, [&](std::string_view bytes) {
+  return session.watch(request, [&](std::string_view bytes) {
     partial += bytes;
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
       auto change = parse_json(std::string_view(partial).substr(0, end));

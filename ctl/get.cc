@@ -173,7 +173,7 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
     }
     return print_watched(flags, type, std::move(object));
   };
-  TRY(session.stream(request, [&](std::string_view bytes) {
+  TRY(session.watch(request, [&](std::string_view bytes) {
     partial += bytes;
     size_t start = 0;
     for (size_t end; (end = partial.find('\n', start)) != partial.npos; start = end + 1)

@@ -199,6 +199,17 @@ Result<void> Session::stream(const Request& request, const std::function<bool(st
   return {};
 }
 
+Result<void> Session::watch(const Request& request, const std::function<bool(std::string_view)>& sink) {
+  HttpRequest sent = TRY(state_->http_request(request));
+  bool begun = false;
+  const std::function<void()> note = [&] { begun = true; };
+  auto answer = state_->http->stream(sent, sink, {}, note);
+  if (!answer && begun && answer.error().code() == Code::timeout) return {};
+  HttpAnswer whole = TRY(std::move(answer));
+  TRY(state_->judge(std::move(whole)));
+  return {};
+}
+
 Result<void> Session::upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
                              const std::function<bool(std::string_view)>& sink) {
   HttpRequest sent = TRY(state_->http_request(request));

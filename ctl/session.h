@@ -83,6 +83,8 @@ class Session {
   Result<json::value> json(const Request& request);
   // Hands the answer's body to `sink` as it comes, until it ends or the sink returns false.
   Result<void> stream(const Request& request, const std::function<bool(std::string_view)>& sink);
+  // As stream(), for what only time ends: --request-timeout is no error once the answer has begun.
+  Result<void> watch(const Request& request, const std::function<bool(std::string_view)>& sink);
   // As the request's body, what `source` gives until it returns 0 (fills a buffer). For archives.
   Result<void> upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
                       const std::function<bool(std::string_view)>& sink);

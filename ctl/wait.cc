@@ -36,7 +36,7 @@ Result<bool> watch_some(Session& session, const std::string& path, Query query, 
   if (!revision.empty()) query.emplace_back("resourceVersion", revision);
   std::string partial;
   Result<bool> looked = false;
-  TRY(session.stream({.path = path, .query = std::move(query)}, [&](std::string_view bytes) {
+  TRY(session.watch({.path = path, .query = std::move(query)}, [&](std::string_view bytes) {
     partial += bytes;
     for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
       auto event = parse_json(std::string_view(partial).substr(0, end));

@@ -58,6 +58,7 @@ struct FakeApi::State {
     Objects objects;
     std::vector<Sent> writes, watches;
     std::string warning, watch_events;
+    bool watches_stay = false;
     std::set<std::string> forbidden, held;
     std::optional<Error> refusal;  // of writes
     struct LogRefusal {
@@ -176,6 +177,14 @@ void FakeApi::State::handle(const httplib::Request& request, httplib::Response& 
     for (const auto& [name, value] : request.params) sent.query[name] = value;
     return all.watch_events;
   });
+  bool stay = data.with([](Data& all) { return all.watches_stay; });
+  if (!events.empty() && stay)
+    return response.set_chunked_content_provider("application/json", [events](size_t offset, httplib::DataSink& sink) {
+      constexpr int kWaits = 250;
+      if (offset == 0) return sink.write(events.data(), events.size());
+      for (int i = 0; i < kWaits && sink.is_writable(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return false;
+    });
   if (!events.empty()) return response.set_content(events, "application/json");
   Answer answer = data.with([&](Data& all) -> Answer {
     if (!all.warning.empty()) response.set_header("Warning", "299 - \"" + all.warning + "\"");
@@ -237,6 +246,10 @@ std::vector<FakeApi::Sent> FakeApi::take_writes() {
 
 void FakeApi::answer_watches(std::string events) {
   state_->data.with([&](State::Data& data) { data.watch_events = std::move(events); });
+}
+
+void FakeApi::keep_watches_open() {
+  state_->data.with([](State::Data& data) { data.watches_stay = true; });
 }
 
 std::vector<FakeApi::Sent> FakeApi::take_watches() {

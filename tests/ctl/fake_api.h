@@ -33,6 +33,7 @@ class FakeApi {
   };
   std::vector<Sent> take_writes();           // those since the last call
   void answer_watches(std::string events);   // each later one with these lines, and then it ends; "": with nothing
+  void keep_watches_open();                  // for seconds behind those lines, instead
   std::vector<Sent> take_watches();          // those since the last call that were answered so
   void hold(const std::string& path);        // a deletion of this object is accepted, and it stays
   void warn(std::string text);               // added to every later response

@@ -118,6 +118,16 @@ TEST_F(GetTest, a_table_of_a_single_object_goes_on_with_its_changes) {
   EXPECT_EQ(get({"cm", "a", "-w"}).out, "NAME\na\na\n");
 }
 
+TEST_F(GetTest, a_watch_may_end_by_the_time_that_a_request_may_take) {
+  api_.answer_watches(R"({"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"}}})"
+                      "\n");
+  api_.keep_watches_open();
+  FakeApi::Outcome watched = get({"cm", "--watch-only", "-o", "name", "--request-timeout=500ms"});
+  EXPECT_EQ(watched.out, "configmap/b\n");
+  EXPECT_EQ(watched.err, "");
+  EXPECT_EQ(watched.code, 0);
+}
+
 TEST_F(GetTest, events_of_a_watch_say_what_happened) {
   const std::string object = R"("kind":"ConfigMap","metadata":{"managedFields":[],"name":"a","namespace":"default"}}})";
   EXPECT_EQ(get({"cm", "a", "-w", "--output-watch-events", "-o", "json"}).out,
