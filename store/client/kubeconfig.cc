@@ -305,26 +305,27 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
 }
 
 // What every reader relies on: lists of named objects, no name twice.
-Result<void> check_shape(const json::value& config, const std::string& path) {
-  std::string_view kind = get_string(config, "kind"), version = get_string(config, "apiVersion");
-  if (!kind.empty() && kind != "Config")
-    return Error(Code::invalid, path + ": kind: must be Config, is " + coracle::quoted(kind));
-  if (!version.empty() && version != "v1")
-    return Error(Code::invalid, path + ": apiVersion: must be v1, is " + coracle::quoted(version));
+Result<void> check_shape(const json::value& config) {
+  if (!config.is_object()) return Error(Code::invalid, "clusters, contexts and users are expected");
+  std::string kind(get_string(config, "kind")), version(get_string(config, "apiVersion"));
+  if (kind.empty()) kind = "Config";
+  if (version.empty()) version = "v1";
+  if (kind != "Config" || version != "v1")
+    return Error(Code::invalid, "no kind " + coracle::quoted(kind) + " is registered for version " + coracle::quoted(version));
   for (const auto& [list, field] : kKubeconfigLists) {
     const json::value* entries = find(config, list);
     if (!entries || entries->is_null()) continue;
-    if (!entries->is_array()) return Error(Code::invalid, path + ": " + list + ": must be a list");
+    if (!entries->is_array()) return Error(Code::invalid, std::string(list) + ": must be a list");
     std::set<std::string> names;
     for (const auto& entry : entries->get_array()) {
       const json::value* body = entry.is_object() ? find(entry, field) : nullptr;
-      std::string place = path + ": " + list + "[" + std::to_string(&entry - entries->get_array().data()) + "]";
+      std::string place = std::string(list) + "[" + std::to_string(&entry - entries->get_array().data()) + "]";
       if (!entry.is_object()) return Error(Code::invalid, place + ": must be an object with name and " + field);
       if (body && !body->is_object() && !body->is_null())
         return Error(Code::invalid, place + "." + field + ": must be an object");
       std::string name(get_string(entry, "name"));
       if (!names.insert(name).second)
-        return Error(Code::invalid, path + ": " + list + ": duplicate name " + coracle::quoted(name));
+        return Error(Code::invalid, std::string(list) + ": duplicate name " + coracle::quoted(name));
     }
   }
   return {};
@@ -343,11 +344,11 @@ const json::value* kubeconfig_entry(const json::value& config, const KubeconfigL
 }
 
 Result<json::value> parse_kubeconfig_document(std::string_view text, const std::string& path) {
-  std::vector<json::value> documents = TRY(parse_yaml(text).wrap("error loading config file " + coracle::quoted(path)));
+  const std::string doing = "error loading config file " + coracle::quoted(path);
+  std::vector<std::string> twice;  // of a key that stands twice the last counts, as for kubectl: people append to these files
+  std::vector<json::value> documents = TRY(parse_yaml(text, nullptr, &twice).wrap(doing));
   if (documents.empty() || documents.front().is_null()) return json::value(json::object());
-  if (!documents.front().is_object())
-    return Error(Code::invalid, path + ": is no kubeconfig: clusters, contexts and users are expected");
-  TRY(check_shape(documents.front(), path));
+  TRY(check_shape(documents.front()).wrap(doing));
   return std::move(documents.front());
 }
 

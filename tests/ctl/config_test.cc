@@ -278,7 +278,8 @@ TEST_F(ConfigTest, waits_for_nobody_who_changes_them) {
 
 TEST_F(ConfigTest, says_which_file_is_wrong) {
   use(write("bad", "clusters: [a]\n"));
-  EXPECT_EQ(said({"use-context", "b"}), "error: " + place_ + "/bad: clusters[0]: must be an object with name and cluster\n");
+  EXPECT_EQ(said({"use-context", "b"}),
+            "error: error loading config file \"" + place_ + "/bad\": clusters[0]: must be an object with name and cluster\n");
   EXPECT_FALSE(fs::exists(place_ + "/bad.lock"));
 }
 

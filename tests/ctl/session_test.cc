@@ -75,7 +75,7 @@ TEST_F(SessionTest, says_what_is_wrong_with_a_kubeconfig) {
   for (const Row& row : {
            Row{"a: 1\n\tb: 2\n", "", "line 2"},
            Row{"", "", "names no clusters"},
-           Row{"just words", "", "is no kubeconfig"},
+           Row{"just words", "", "clusters, contexts and users are expected"},
            Row{"kind: Config\n", "", "names no clusters"},
            Row{"clusters: [{name: c, cluster: {server: 'https://x'}}]\ncontexts: [{name: one, context: {cluster: c}}]\n", "",
                "no current-context is set; choose with --context: one"},

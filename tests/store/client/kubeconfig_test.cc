@@ -43,6 +43,12 @@ TEST(Kubeconfig, the_command_line_overrides_it) {
   EXPECT_EQ(access->ns, "x");
 }
 
+TEST(Kubeconfig, of_a_key_that_stands_twice_the_last_counts) {
+  auto access = parse_kubeconfig(config("token: t") + "\nusers: [{name: other, user: {token: o}}]\n", "k", {.user = "other"});
+  ASSERT_TRUE(access) << access.error().text();
+  EXPECT_EQ(access->token, "o");
+}
+
 TEST(Kubeconfig, says_what_is_wrong) {
   struct Row {
     std::string text;
@@ -53,13 +59,15 @@ TEST(Kubeconfig, says_what_is_wrong) {
   for (const Row& row : std::vector<Row>{
            {"", {}, "the-file: names no clusters"},
            {"a: [", {}, "error loading config file \"the-file\": "},
-           {"words", {}, "the-file: is no kubeconfig"},
-           {"kind: Pod", {}, "the-file: kind: must be Config, is \"Pod\""},
-           {"apiVersion: v2", {}, "the-file: apiVersion: must be v1, is \"v2\""},
-           {"clusters: x", {}, "the-file: clusters: must be a list"},
-           {"clusters: [x]", {}, "the-file: clusters[0]: must be an object"},
-           {"users: [{name: a}, {name: b, user: x}]", {}, "the-file: users[1].user: must be an object"},
-           {"users: [{name: a}, {name: a}]", {}, "the-file: users: duplicate name \"a\""},
+           {"words", {}, "error loading config file \"the-file\": clusters, contexts and users are expected"},
+           {"kind: Pod", {}, "error loading config file \"the-file\": no kind \"Pod\" is registered for version \"v1\""},
+           {"apiVersion: v2", {}, "error loading config file \"the-file\": no kind \"Config\" is registered for version \"v2\""},
+           {"clusters: x", {}, "error loading config file \"the-file\": clusters: must be a list"},
+           {"clusters: [x]", {}, "error loading config file \"the-file\": clusters[0]: must be an object"},
+           {"users: [{name: a}, {name: b, user: x}]",
+            {},
+            "error loading config file \"the-file\": users[1].user: must be an object"},
+           {"users: [{name: a}, {name: a}]", {}, "error loading config file \"the-file\": users: duplicate name \"a\""},
            {config(), {.context = "no"}, "Error in configuration: context was not found for specified context: no"},
            {config(), {.cluster = "no"}, "no server found for cluster \"no\""},
            {config(), {.cluster = "no", .server = "https://x"}, "cluster \"no\" does not exist"},
