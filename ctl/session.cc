@@ -62,13 +62,37 @@ struct Session::State {
     sent.timeout = timeout;
     for (const auto& [name, value] : sent.query) told = told || name == "dryRun";
     if (writes && dry_run == DryRun::server && !told) sent.query.emplace_back("dryRun", "All");
-    if (verbosity >= 6) tell(sent.method + " " + http->access().server + sent.path + query_text(sent.query) + "\n");
+    // As Go writes them: what is told, and what servers note, is in kubectl's order.
+    std::ranges::stable_sort(sent.query, {}, [](const auto& one) -> const std::string& { return one.first; });
+    if (verbosity == 7 || verbosity == 8) tell("\"Request\" " + verb_and_url(sent) + "\n");
     if (verbosity >= 8 && !sent.body.empty()) tell("Request Body: " + shown_body(sent.body) + "\n");
     return sent;
   }
   // As kubectl: 8 shows the beginning of a body, 10 all of it. What Secrets hold is in it: nobody is shown it unasked.
   std::string shown_body(const std::string& body) const {
     return verbosity >= 10 ? body : shortened_text(body, kShownBodyBytesMax);
+  }
+  std::string verb_and_url(const HttpRequest& sent) const {
+    return "verb=" + coracle::quoted(sent.method) +
+           " url=" + coracle::quoted(http->access().server + sent.path + query_text(sent.query));
+  }
+  // Sends by `send`, which tells its argument when the answer of a stream begins, and says what became of it. Source: client-go
+  // transport/round_trippers.go.
+  template <typename Send>
+  Result<HttpAnswer> ask(const HttpRequest& sent, const Send& send) const {
+    auto started = std::chrono::steady_clock::now();
+    bool told = false;
+    auto tell_response = [&](const std::string& status) {
+      if (std::exchange(told, true) || verbosity < 6) return;
+      auto span = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
+      bool is_told_already = verbosity == 7 || verbosity == 8;
+      tell("\"Response\" " + (is_told_already ? "" : verb_and_url(sent) + " ") + "status=" + coracle::quoted(status) +
+           " milliseconds=" + std::to_string(span.count()) + "\n");
+    };
+    const std::function<void()> begun = [&] { tell_response("200 OK"); };
+    Result<HttpAnswer> answer = send(begun);
+    tell_response(answer ? std::to_string(answer->status) + " " + answer->reason : "");
+    return answer;
   }
   static std::string query_text(const Query& query) {
     std::string text;
@@ -81,7 +105,6 @@ struct Session::State {
     for (const auto& warning : answer.warnings)
       if (warned.with([&](auto& all) { return all.size() < kWarningsMax && all.insert(warning).second; }))
         std::fprintf(stderr, "Warning: %s\n", visible_line(warning).c_str());
-    if (verbosity >= 6) tell("Response Status: " + std::to_string(answer.status) + "\n");
     if (verbosity >= 8 && !answer.body.empty()) tell("Response Body: " + shown_body(answer.body) + "\n");
     if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
     return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
@@ -183,7 +206,7 @@ std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std
 
 Result<std::string> Session::text(const Request& request) {
   HttpRequest sent = TRY(state_->http_request(request));
-  HttpAnswer answer = TRY(state_->http->send(sent));
+  HttpAnswer answer = TRY(state_->ask(sent, [&](const auto&) { return state_->http->send(sent); }));
   return state_->judge(std::move(answer));
 }
 
@@ -194,17 +217,19 @@ Result<json::value> Session::json(const Request& request) {
 
 Result<void> Session::stream(const Request& request, const std::function<bool(std::string_view)>& sink) {
   HttpRequest sent = TRY(state_->http_request(request));
-  HttpAnswer answer = TRY(state_->http->stream(sent, sink));
+  HttpAnswer answer = TRY(state_->ask(sent, [&](const auto& begun) { return state_->http->stream(sent, sink, {}, begun); }));
   TRY(state_->judge(std::move(answer)));
   return {};
 }
 
 Result<void> Session::watch(const Request& request, const std::function<bool(std::string_view)>& sink) {
   HttpRequest sent = TRY(state_->http_request(request));
-  bool begun = false;
-  const std::function<void()> note = [&] { begun = true; };
-  auto answer = state_->http->stream(sent, sink, {}, note);
-  if (!answer && begun && answer.error().code() == Code::timeout) return {};
+  bool has_begun = false;
+  auto answer = state_->ask(sent, [&](const auto& begun) {
+    const std::function<void()> note = [&] { has_begun = true, begun(); };
+    return state_->http->stream(sent, sink, {}, note);
+  });
+  if (!answer && has_begun && answer.error().code() == Code::timeout) return {};
   HttpAnswer whole = TRY(std::move(answer));
   TRY(state_->judge(std::move(whole)));
   return {};
@@ -213,7 +238,7 @@ Result<void> Session::watch(const Request& request, const std::function<bool(std
 Result<void> Session::upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
                              const std::function<bool(std::string_view)>& sink) {
   HttpRequest sent = TRY(state_->http_request(request));
-  HttpAnswer answer = TRY(state_->http->upload(sent, source, sink));
+  HttpAnswer answer = TRY(state_->ask(sent, [&](const auto&) { return state_->http->upload(sent, source, sink); }));
   TRY(state_->judge(std::move(answer)));
   return {};
 }

@@ -99,6 +99,11 @@ size_t on_header(char* bytes, size_t size, size_t count, void* user) {
     curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300) (*exchange.begun)();
   }
+  if (line.starts_with("HTTP/")) {  // "HTTP/1.1 404 Not Found"
+    size_t reason = line.find(' ', std::min(line.find(' '), line.size() - 1) + 1);
+    answer.reason = reason == line.npos ? std::string_view() : trim(line.substr(reason));
+    return line.size();
+  }
   size_t colon = line.find(':');
   if (colon == line.npos) return line.size();
   std::string name = to_lower(line.substr(0, colon));

@@ -31,7 +31,8 @@ struct HttpRequest {
 
 struct HttpAnswer {
   int status = 0;
-  std::string body;  // of a streamed response only if the status is not 2xx
+  std::string reason;  // "Not Found"
+  std::string body;    // of a streamed response only if the status is not 2xx
   std::string content_type;
   int retry_after_seconds = 0;
   std::vector<std::string> warnings;  // texts of Warning headers

@@ -118,6 +118,19 @@ TEST_F(GetTest, a_table_of_a_single_object_goes_on_with_its_changes) {
   EXPECT_EQ(get({"cm", "a", "-w"}).out, "NAME\na\na\n");
 }
 
+TEST_F(GetTest, requests_are_told_as_client_go_does) {
+  const std::string url = "verb=\"GET\" url=\"" + api_.url() + "/api/v1/namespaces/default/configmaps/";
+  std::string told = get({"cm", "a", "-v=6"}).err;
+  EXPECT_EQ(told.find("\"Response\" " + url + "a\" status=\"200 OK\" milliseconds="), 0u) << told;
+  told = get({"cm", "none", "-v=6"}).err;
+  EXPECT_EQ(told.find("\"Response\" " + url + "none\" status=\"404 Not Found\" milliseconds="), 0u) << told;
+  told = get({"cm", "a", "-v=7"}).err;
+  EXPECT_EQ(told.find("\"Request\" " + url + "a\"\n\"Response\" status=\"200 OK\" milliseconds="), 0u) << told;
+  told = get({"cm", "-l", "a=b", "-v=6"}).err;
+  EXPECT_NE(told.find("/configmaps?labelSelector=a%3db&limit=500\" status=\"200 OK\""), std::string::npos) << told;
+  EXPECT_EQ(get({"cm", "a", "-v=5"}).err, "");
+}
+
 TEST_F(GetTest, a_watch_may_end_by_the_time_that_a_request_may_take) {
   api_.answer_watches(R"({"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"}}})"
                       "\n");
