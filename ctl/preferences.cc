@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kBeta = "kubectl.config.k8s.io/v1beta1", kAlpha = "kubectl.config.k8s.io/v1alpha1";
 constexpr size_t kKubercBytesMax = 1 << 20;
+constexpr int kVerbosityOfFiles = 5;  // -v, from which on a file without preferences is told
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -305,6 +306,21 @@ Result<Preferences> preferences_of(const json::value& document) {
   return preferences;
 }
 
+int given_verbosity(const std::vector<std::string>& words) {
+  int verbosity = 0;
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    std::string_view word = words[i];
+    const bool is_long = word.starts_with("--v");
+    if (!is_long && !word.starts_with("-v")) continue;
+    word.remove_prefix(is_long ? 3 : 2);
+    if (word.empty()) word = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
+    else if (word.starts_with('=')) word.remove_prefix(1);
+    else if (is_long) continue;  // --validate
+    verbosity = parse_number<int>(word).value_or(verbosity);
+  }
+  return verbosity;
+}
+
 Result<std::optional<Preferences>> read_preferences(const std::vector<std::string>& words) {
   if (to_lower(variable("KUBECTL_KUBERC")) == "false") return std::optional<Preferences>();
   std::string given = TRY(given_kuberc(words));
@@ -323,7 +339,10 @@ Result<std::optional<Preferences>> read_preferences(const std::vector<std::strin
   if (!document) return Error(Code::invalid, "kuberc error kuberc: " + document.error().text());
   if (!unknown.empty())
     tell("kuberc: ignoring strict decoding error in " + file.path + ": strict decoding error: " + join(unknown, ", ") + "\n");
-  if (document->is_null()) return std::optional<Preferences>();
+  if (document->is_null()) {
+    if (given_verbosity(words) >= kVerbosityOfFiles) tell("kuberc: no preferences found in " + file.path + "\n");
+    return std::optional<Preferences>();
+  }
   Preferences preferences = TRY(preferences_of(*document));
   return std::optional(std::move(preferences));
 }

@@ -49,6 +49,9 @@ Result<json::value> decode_preference(std::string_view text, const std::string& 
 // Of such a document. Errors: invalid, for names that kubectl does not take. Pure.
 Result<Preferences> preferences_of(const json::value& document);
 
+// The value of -v in a line whose flags are not read yet; 0 without. Pure.
+int given_verbosity(const std::vector<std::string>& words);
+
 // Those of the line's --kuberc, of $KUBERC or of ~/.kube/kuberc; nothing where there are none. A file of the last kind that
 // cannot be read is told and left out. Errors: for one that was given.
 Result<std::optional<Preferences>> read_preferences(const std::vector<std::string>& words);

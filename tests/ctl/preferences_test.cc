@@ -70,6 +70,16 @@ TEST(Preferences, give_flags_their_defaults) {
   EXPECT_EQ(applied({"set"}), "set");
 }
 
+TEST(Preferences, know_how_much_is_to_be_told) {
+  using Words = std::vector<std::string>;
+  for (const Words& words : {Words{"get", "pods", "-v=5"}, Words{"get", "-v", "5", "pods"}, Words{"--v=5", "get"},
+                             Words{"get", "--v", "5"}, Words{"get", "-v5"}, Words{"-v1", "get", "-v5"}})
+    EXPECT_EQ(given_verbosity(words), 5) << join(words, " ");
+  for (const Words& words : {Words{"get", "pods"}, Words{"create", "--validate=5"}, Words{"exec", "web", "--", "top", "-v", "5"},
+                             Words{"get", "-v"}, Words{"get", "-v", "many"}})
+    EXPECT_EQ(given_verbosity(words), 0) << join(words, " ");
+}
+
 TEST(Preferences, have_aliases) {
   EXPECT_EQ(applied({"getn"}), "get nodes --watch=true -- x");
   EXPECT_EQ(applied({"-n", "getn", "getn", "edge", "-w=false"}), "-n getn get nodes edge -w=false -- x");
