@@ -391,7 +391,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   Visited visited;
   if (session->ns_given()) visited.namespaces.insert(session->ns());
   std::vector<Error> failures;
-  std::vector<Document> documents = TRY(read_documents(flags.files, &failures));
+  std::vector<Document> documents = TRY(read_documents(flags.files.validated(flags.validate), &failures));
   TRY(select_documents(flags.selector, documents));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
   std::vector<PlacedDocument> placed = place_documents(*session, std::move(documents), failures);

@@ -15,6 +15,7 @@
 #include "ctl/completion.h"
 #include "ctl/escape.h"
 #include "ctl/kustomize/build.h"
+#include "ctl/target.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/status.h"
@@ -103,8 +104,14 @@ void FileFlags::add_to(Command command, bool with_kustomize) {
   command.add_flag("-R,--recursive", recursive, "look into subdirectories too");
 }
 
+FileFlags FileFlags::validated(const std::string& validate) const {
+  FileFlags copy = *this;
+  copy.validates = field_validation_of(validate).value_or("Strict") != "Ignore";
+  return copy;
+}
+
 Result<std::vector<Document>> read_documents(const FileFlags& flags, std::vector<Error>* wrong) {
-  if (flags.kustomize.empty()) return read_documents(flags.files, flags.recursive, wrong);
+  if (flags.kustomize.empty()) return read_documents(flags.files, flags.recursive, wrong, flags.validates);
   if (!flags.files.empty()) return Error(Code::bad_request, "only one of -f or -k can be specified");
   if (flags.recursive) return Error(Code::bad_request, "the -k flag can't be used with -f or -R");
   kustomize::Built built = TRY(kustomize::build(flags.kustomize, {}));

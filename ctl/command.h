@@ -128,8 +128,10 @@ constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise
 struct FileFlags {
   std::vector<std::string> files;
   std::string kustomize;  // a directory
-  bool recursive = false;
+  bool recursive = false, validates = false;
   bool empty() const { return files.empty() && kustomize.empty(); }
+  // The same, whose documents are validated unless --validate says that nothing is.
+  FileFlags validated(const std::string& validate) const;
   void add_to(Command command, bool with_kustomize = true);
 };
 // The objects of the files, or of the kustomization. Its warnings go to standard error. Errors: bad_request for both; those of

@@ -184,7 +184,7 @@ Result<int> create_files(Commands& commands, const CreateFilesFlags& flags) {
     if (!created) print_failure(created.error()), failed = true;
     return {};
   };
-  int code = TRY(each_document(commands, flags.files, "create", act, flags.selector));
+  int code = TRY(each_document(commands, flags.files.validated(flags.validate), "create", act, flags.selector));
   return failed ? 1 : code;
 }
 

@@ -133,7 +133,7 @@ void add_replace(Commands& commands) {
     TRY(check_replace_flags(*flags));
     if (flags->deletion.force && !flags->args.empty()) TRY(named_by({.files = flags->files}, flags->args));  // it refuses them
     if (flags->deletion.force) return force_replace(commands, *flags);
-    return each_document(commands, flags->files, "replace",
+    return each_document(commands, flags->files.validated(flags->validate), "replace",
                          [flags](Session& session, Document& document) { return replace_one(session, *flags, document); });
   });
 }

@@ -302,9 +302,27 @@ Result<void> check_metadata(json::value& object, const std::string& source) {
   return {};
 }
 
+// A document is an object that names its apiVersion and its kind. Source: kubectl pkg/validation, getObjectKind; cli-runtime
+// pkg/resource/visitor.go.
+Result<void> check_type(const json::value& object, const std::string& source, bool validates) {
+  const bool has_version = !get_string(object, "apiVersion").empty(), has_kind = !get_string(object, "kind").empty();
+  if (has_version && has_kind) return {};
+  if (validates) {
+    const char* fault = !object.is_object() ? "invalid object to validate"
+                        : has_version       ? "kind not set"
+                        : has_kind          ? "apiVersion not set"
+                                            : "[apiVersion not set, kind not set]";
+    return Error(Code::invalid, "error validating " + coracle::quoted(source) + ": error validating data: " + fault +
+                                    "; if you choose to ignore these errors, turn validation off with --validate=false");
+  }
+  if (!object.is_object()) return Error(Code::invalid, source + ": expected an object with apiVersion and kind");
+  return Error(Code::invalid, source + ": Object '" + (has_version ? "Kind" : "apiVersion") +
+                                  "' is missing: every object names its apiVersion and kind");
+}
+
 // The objects of a document: its own, or a List's. Errors: invalid.
 Result<void> read_document(json::value parsed, const std::string& source, std::vector<Document>& documents,
-                           std::vector<Error>* wrong) {
+                           std::vector<Error>* wrong, bool validates) {
   std::vector<json::value> objects;
   std::string_view kind = kind_in(parsed);
   const json::object* members = parsed.if_object();
@@ -322,16 +340,14 @@ Result<void> read_document(json::value parsed, const std::string& source, std::v
   }
   for (auto& object : objects) {
     auto complete = [&]() -> Result<const schema::KindInfo*> {
-      if (!object.is_object()) return Error(Code::invalid, source + ": expected an object with apiVersion and kind");
-      for (const char* field : {"apiVersion", "kind"})
-        if (get_string(object, field).empty())
-          return Error(Code::invalid, source + ": Object '" +
-                                          std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") +
-                                          "' is missing: every object names its apiVersion and kind");
+      TRY(check_type(object, source, validates));
       TRY(check_metadata(object, source));
       if (const schema::KindInfo* kind = kind_of(object)) return kind;
-      return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(kind_in(object)) + " in version " +
-                                      coracle::quoted(api_version_in(object)));
+      return Error(Code::invalid, "resource mapping not found for name: " + coracle::quoted(metadata_of(object).name()) +
+                                      " namespace: " + coracle::quoted(metadata_of(object).namespace_()) + " from " +
+                                      coracle::quoted(source) + ": no matches for kind " + coracle::quoted(kind_in(object)) +
+                                      " in version " + coracle::quoted(api_version_in(object)) +
+                                      "\nensure CRDs are installed first");
     };
     auto kind = complete();
     if (kind) documents.push_back({std::move(object), *kind, source});
@@ -391,7 +407,7 @@ std::string without_inner_marks(std::string text) {
 }
 
 Result<void> read_source(const std::string& name, const std::string& whole, std::vector<Document>& documents,
-                         std::vector<Error>* wrong) {
+                         std::vector<Error>* wrong, bool validates) {
   const std::string text = without_inner_marks(whole);
   auto read = [&](const std::string& some) -> Result<void> {
     std::vector<size_t> lines;
@@ -400,7 +416,7 @@ Result<void> read_source(const std::string& name, const std::string& whole, std:
     for (const std::string& path : duplicates)
       std::fprintf(stderr, "Warning: %s\n", visible_line(name + ": " + schema::duplicate_warning(path)).c_str());
     for (size_t i = 0; i < parsed.size(); ++i)
-      TRY(read_document(std::move(parsed[i]), name + ":" + std::to_string(lines[i]), documents, wrong));
+      TRY(read_document(std::move(parsed[i]), name + ":" + std::to_string(lines[i]), documents, wrong, validates));
     return {};
   };
   auto read_part = [&](std::string_view part, size_t lines_before) {
@@ -507,7 +523,8 @@ Result<std::string> settle_namespace(const Session& session, Document& document)
   return ns;
 }
 
-Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive, std::vector<Error>* wrong) {
+Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive, std::vector<Error>* wrong,
+                                             bool validates) {
   // A path that is not there stops all before anything is done: who names it is somewhere else than he thinks.
   std::vector<std::string> sources = TRY(manifest_sources(files, recursive));
   std::vector<Document> documents;
@@ -515,7 +532,7 @@ Result<std::vector<Document>> read_documents(const std::vector<std::string>& fil
     auto text = read_manifest(source);
     if (!text && !wrong) return text.take_error();
     if (!text) wrong->push_back(text.take_error());
-    else TRY(read_source(shown_source(source), *text, documents, wrong));
+    else TRY(read_source(shown_source(source), *text, documents, wrong, validates));
   }
   return documents;
 }
@@ -524,7 +541,7 @@ Result<std::vector<Document>> documents_of(std::vector<json::value> objects, con
                                            std::vector<Error>* wrong) {
   std::vector<Document> documents;
   for (json::value& object : objects) {
-    TRY(read_document(std::move(object), source, documents, wrong));
+    TRY(read_document(std::move(object), source, documents, wrong, false));
   }
   return documents;
 }

@@ -134,9 +134,9 @@ Result<std::string> settle_namespace(const Session& session, Document& document)
 
 // The objects of what -f names (manifest_files.h); Lists are opened. Errors: invalid, naming file and line; those of finding and
 // reading the files. With `wrong`, files and documents that cannot be read are told there, and the others
-// are still given.
+// are still given. `validates`: a document that does not name its kind is told in the words of kubectl's validation.
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive,
-                                             std::vector<Error>* wrong = nullptr);
+                                             std::vector<Error>* wrong = nullptr, bool validates = false);
 // The same for objects that were read elsewhere: from `source`.
 Result<std::vector<Document>> documents_of(std::vector<json::value> objects, const std::string& source,
                                            std::vector<Error>* wrong = nullptr);

@@ -82,7 +82,7 @@ TEST_F(KeepGoingTest, apply_of_a_directory) {
   FakeApi::Outcome outcome = api_.run({"apply", "-f", directory()});
   EXPECT_EQ(outcome.out, "configmap/one configured\nconfigmap/two configured\nconfigmap/three created\n");
   expect_errors(outcome,
-                {"b.yaml: ", "c.yaml: ", "c.yaml:8: no matches for kind \"Gadget\"", "cannot use generate name with apply"});
+                {"b.yaml: ", "c.yaml: ", "c.yaml:8\": no matches for kind \"Gadget\"", "cannot use generate name with apply"});
   EXPECT_EQ(outcome.err.find("c.yaml: ") == outcome.err.rfind("c.yaml: "), true) << outcome.err;
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ctl/command.h"
 #include "tests/ctl/fake_api.h"
 
 namespace coracle::ctl {
@@ -193,7 +194,7 @@ TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
         Row{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: x}\n", ":1: metadata.labels: must be an object"},
         Row{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: [b]}\n", ":1: metadata.annotations: must be an object"},
         Row{"apiVersion: v1\nkind: Pod\n---\napiVersion: v9\nkind: Pod\n",
-            ":4: no matches for kind \"Pod\" in version \"v9\""}}) {
+            ":4\": no matches for kind \"Pod\" in version \"v9\"\nensure CRDs are installed first"}}) {
     std::string path = write("bad.yaml", row.text);
     auto documents = read_documents({path}, false);
     ASSERT_FALSE(documents) << row.text;
@@ -259,10 +260,26 @@ TEST_F(SessionTest, gives_what_can_be_read_beside_what_cannot) {
   EXPECT_EQ(names, "a@:3 b@:9 c@:16 ");
   ASSERT_EQ(wrong.size(), 2u);
   EXPECT_NE(wrong[0].text().find(path), std::string::npos) << wrong[0].text();
-  EXPECT_NE(wrong[1].text().find(":13: no matches for kind \"Gadget\""), std::string::npos) << wrong[1].text();
+  EXPECT_NE(wrong[1].text().find(":13\": no matches for kind \"Gadget\""), std::string::npos) << wrong[1].text();
   wrong.clear();
   EXPECT_FALSE(read_documents({path, "/no/such.yaml"}, false, &wrong));
   EXPECT_FALSE(read_documents({path}, false));
+}
+
+TEST_F(SessionTest, says_what_a_document_lacks_as_kubectl_validates_it) {
+  struct Row {
+    const char *text, *missing;
+  };
+  for (const Row& row : {Row{"apiVersion: v1\n", "kind not set"}, Row{"kind: Pod\n", "apiVersion not set"},
+                         Row{"a: b\n", "[apiVersion not set, kind not set]"}, Row{"- x\n", "invalid object to validate"}}) {
+    std::string path = write("bad.yaml", row.text);
+    auto documents = read_documents({path}, false, nullptr, true);
+    ASSERT_FALSE(documents) << row.text;
+    EXPECT_EQ(documents.error().text(), "error validating \"" + path + ":1\": error validating data: " + row.missing +
+                                            "; if you choose to ignore these errors, turn validation off with --validate=false");
+  }
+  EXPECT_TRUE(FileFlags().validated("strict").validates && FileFlags().validated("warn").validates);
+  EXPECT_FALSE(FileFlags().validated("ignore").validates || FileFlags().validated("false").validates);
 }
 
 TEST(Suggestion, is_the_closest_or_none) {
@@ -283,7 +300,9 @@ TEST(DocumentsOfUrl, name_nobodys_password) {
   api.put(path, R"({"apiVersion":"v9","kind":"Gadget","metadata":{"name":"g"}})");
   auto documents = read_documents({"http://me:secret@" + api.url().substr(7) + path}, false);
   ASSERT_FALSE(documents);
-  EXPECT_EQ(documents.error().text(), api.url() + path + ":1: no matches for kind \"Gadget\" in version \"v9\"");
+  EXPECT_EQ(documents.error().text(),
+            "resource mapping not found for name: \"g\" namespace: \"\" from \"" + api.url() + path +
+                ":1\": no matches for kind \"Gadget\" in version \"v9\"\nensure CRDs are installed first");
 }
 
 }  // namespace

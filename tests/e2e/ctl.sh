@@ -171,7 +171,7 @@ expect_match "… is met with a guess" 'Did you mean get\?' c gte pods
 expect_fail "an unknown flag" 'unknown flag: --namspace' c get pods --namspace=x
 expect_match "… is met with a guess" 'Did you mean --namespace\?' c get pods --namspace=x
 expect_fail "malformed YAML names file and line" "$T/bad.yaml.*line 3" eval "printf 'a: 1\nb:\n\t- x\n' >$T/bad.yaml; c apply -f $T/bad.yaml"
-expect_fail "the second document names its line" 'two.yaml:5: .*no matches for kind "Gadget"' eval \
+expect_fail "the second document names its line" 'two.yaml:5": no matches for kind "Gadget"' eval \
   "printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fine}\n---\napiVersion: v1\nkind: Gadget\nmetadata: {name: x}\n' >$T/two.yaml; c apply -f $T/two.yaml"
 expect_fail "apply -k of a directory without a kustomization" 'unable to find one of' c apply -k "$T"
 expect_fail "a kubeconfig that is none" "$T/bad.kubeconfig.*line 2" eval "printf 'a: 1\n\tb\n' >$T/bad.kubeconfig; in_ns $coraclectl --kubeconfig $T/bad.kubeconfig get pods"
