@@ -406,13 +406,23 @@ std::string without_inner_marks(std::string text) {
   return text;
 }
 
+// What is no YAML, as kubectl words it.
+Error unreadable(Error error, const std::string& name) {
+  constexpr std::string_view kOurs = "error parsing YAML: ";
+  if (!error.text().starts_with(kOurs)) return std::move(error).wrap(name);
+  return Error(error.code(),
+               "error parsing " + name + ": error converting YAML to JSON: yaml: " + error.text().substr(kOurs.size()));
+}
+
 Result<void> read_source(const std::string& name, const std::string& whole, std::vector<Document>& documents,
                          std::vector<Error>* wrong, bool validates) {
   const std::string text = without_inner_marks(whole);
   auto read = [&](const std::string& some) -> Result<void> {
     std::vector<size_t> lines;
     std::vector<std::string> duplicates;
-    std::vector<json::value> parsed = TRY(parse_yaml(some, &lines, &duplicates).wrap(name));
+    auto values = parse_yaml(some, &lines, &duplicates);
+    if (!values) return unreadable(values.take_error(), name);
+    std::vector<json::value> parsed = std::move(*values);
     for (const std::string& path : duplicates)
       std::fprintf(stderr, "Warning: %s\n", visible_line(name + ": " + schema::duplicate_warning(path)).c_str());
     for (size_t i = 0; i < parsed.size(); ++i)

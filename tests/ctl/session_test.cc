@@ -188,8 +188,10 @@ TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
     const char *text, *want;
   };
   for (const Row& row :
-       {Row{"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", "line 4"}, Row{"a: b\n", ":1: Object 'apiVersion' is missing"},
-        Row{"apiVersion: v1\n", ":1: Object 'Kind' is missing"}, Row{"- x\n", ":1: expected an object"},
+       {Row{"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n",
+            ": error converting YAML to JSON: yaml: line 4: found character that cannot start any token"},
+        Row{"a: b\n", ":1: Object 'apiVersion' is missing"}, Row{"apiVersion: v1\n", ":1: Object 'Kind' is missing"},
+        Row{"- x\n", ":1: expected an object"},
         Row{"apiVersion: v1\nkind: Pod\nmetadata: [a]\n", ":1: metadata: must be an object"},
         Row{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: x}\n", ":1: metadata.labels: must be an object"},
         Row{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: [b]}\n", ":1: metadata.annotations: must be an object"},
