@@ -78,10 +78,10 @@ std::vector<Error> ApplySet::faults() const {
   if (kind_->kind.namespaced && ns_.empty())
     faults.emplace_back(Code::bad_request, "namespace is required to use namespace-scoped ApplySet");
   if (!(kind_->kind == kSecret) && !(kind_->kind == kConfigMap))
-    faults.emplace_back(
-        Code::bad_request,
-        "resource " + coracle::quoted(go_group_version(*kind_) + ", Resource=" + std::string(kind_->kind.resource)) +
-            " is not permitted as an ApplySet parent (CRD needs \"applyset.kubernetes.io/is-parent-type\" label)");
+    faults.emplace_back(Code::bad_request,
+                        "resource " +
+                            coracle::quoted(go_group_version(*kind_) + ", Resource=" + std::string(kind_->kind.resource)) +
+                            " is not permitted as an ApplySet parent");
   return faults;
 }
 

@@ -154,9 +154,7 @@ TEST_F(ApplySetTest, refuses_what_does_not_go_together) {
     std::vector<std::string> words;
     std::string want;
   };
-  const std::string not_permitted =
-      "resource \"apps/v1, Resource=deployments\" is not permitted as an ApplySet parent (CRD needs "
-      "\"applyset.kubernetes.io/is-parent-type\" label)\n";
+  const std::string not_permitted = "resource \"apps/v1, Resource=deployments\" is not permitted as an ApplySet parent\n";
   for (const Row& row : std::vector<Row>{
            {{"-n", "default", "--applyset=x"}, "error: --applyset requires --prune\n"},
            {{"-n", "default", "--applyset=x", "--prune", "--all"}, "error: --all is incompatible with --applyset\n"},
