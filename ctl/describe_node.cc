@@ -108,6 +108,45 @@ std::string share_text(const Quantity& amount, const quota::Amounts& allocatable
   return amount.text() + " (" + std::to_string(total == 0 ? 0 : int64_t(part / total * 100)) + "%)";
 }
 
+void hold_resources(json::value& container, view::ContainerStatus status, bool resize_is_infeasible) {
+  quota::Amounts requests, limits;
+  if (!resize_is_infeasible) {
+    view::ResourceRequirements wanted = view::Container(container).resources();
+    requests = quota::amounts_of(wanted.requests()), limits = quota::amounts_of(wanted.limits());
+  }
+  quota::raise(requests, quota::amounts_of(status.resources().requests()));
+  quota::raise(requests, quota::amounts_of(status.allocated_resources()));
+  quota::raise(limits, quota::amounts_of(status.resources().limits()));
+  make(container, "resources.requests") = quota::to_json(requests);
+  make(container, "resources.limits") = quota::to_json(limits);
+}
+
+// The pod whose containers ask for what they hold, where that is more: a resize may be under way. Source: component-helpers
+// resource, UseStatusResources.
+json::value with_held_resources(json::value pod) {
+  json::value* spec = pod.is_object() ? pod.get_object().if_contains("spec") : nullptr;
+  if (!spec || !spec->is_object()) return pod;
+  const json::value read = pod;
+  view::PodStatus status = view::Pod(read).status();
+  bool resize_is_infeasible = false;
+  for (view::PodCondition condition : status.conditions())
+    if (condition.type() == "PodResizePending") resize_is_infeasible = condition.reason() == "Infeasible";
+  std::map<std::string_view, view::ContainerStatus> holders;
+  for (const auto& statuses : {status.container_statuses(), status.init_container_statuses()})
+    for (view::ContainerStatus one : statuses)
+      if (one.has_resources()) holders.emplace(one.name(), one);
+  for (const char* list : {"containers", "initContainers"}) {
+    json::value* containers = spec->get_object().if_contains(list);
+    if (!containers || !containers->is_array()) continue;
+    for (json::value& container : containers->get_array()) {
+      auto holder = holders.find(view::Container(container).name());
+      bool runs_on = list == std::string_view("containers") || view::Container(container).restart_policy() == "Always";
+      if (holder != holders.end() && runs_on) hold_resources(container, holder->second, resize_is_infeasible);
+    }
+  }
+  return pod;
+}
+
 void put_pods_of_node(std::string& text, view::NodeStatus node, const std::vector<json::value>& pods, WallTime now) {
   quota::Amounts allocatable = quota::amounts_of(node.allocatable()), requests, limits;
   if (allocatable.empty()) allocatable = quota::amounts_of(node.capacity());
@@ -116,12 +155,14 @@ void put_pods_of_node(std::string& text, view::NodeStatus node, const std::vecto
       "  Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory Limits\tAge\n"
       "  ---------\t----\t\t------------\t----------\t---------------\t-------------\t---\n";
   for (const auto& pod : pods) {
-    quota::Amounts wants = quota::pod_requests(view::Pod(pod), true), most = quota::pod_limits(view::Pod(pod), true);
+    const json::value held = with_held_resources(pod);
+    quota::Amounts wants = quota::pod_requests(view::Pod(held), true), most = quota::pod_limits(view::Pod(held), true);
     text += "  " + std::string(metadata_of(pod).namespace_()) + "\t" + std::string(metadata_of(pod).name()) + "\t";
     for (const char* name : {"cpu", "memory"})
       for (const auto* amounts : {&wants, &most}) text += "\t" + share_text(amount_in(*amounts, name), allocatable, name);
     text += "\t" + schema::human_age(metadata_of(pod).creation_timestamp(), now) + "\n";
-    quota::add(requests, wants), quota::add(limits, most);
+    quota::add(requests, quota::pod_requests(view::Pod(pod), true));  // as kubectl: what was asked for
+    quota::add(limits, quota::pod_limits(view::Pod(pod), true));
   }
   text +=
       "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)\n"

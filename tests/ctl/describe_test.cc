@@ -243,6 +243,27 @@ TEST(Describe, a_node_and_what_its_pods_take) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
+TEST(Describe, what_a_pod_holds_while_it_is_resized) {
+  auto text = [](const std::string& conditions, const std::string& cpu) {
+    Related related;
+    related.pods.items.push_back(parsed(
+        R"({"metadata":{"name":"p","namespace":"d"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}}]},
+      "status":{"conditions":[)" +
+        conditions + R"(],"containerStatuses":[{"name":"a","resources":{"requests":{"cpu":")" + cpu +
+        R"("}},"allocatedResources":{"cpu":")" + cpu + R"("}}]}})"));
+    return machine_text(
+        parsed(R"({"kind":"Node","metadata":{"name":"n"},"status":{"allocatable":{"cpu":"2","memory":"1024Mi"}}})"), related,
+        WallTime());
+  };
+  const std::string infeasible = R"({"type":"PodResizePending","reason":"Infeasible"})";
+  for (const auto& [conditions, cpu, held] : {std::tuple{"", "1", "1 (50%)"}, std::tuple{"", "250m", "500m (25%)"},
+                                              std::tuple{infeasible.c_str(), "250m", "250m (12%)"}}) {
+    std::string shown = text(conditions, cpu);
+    EXPECT_NE(shown.find(std::string("  d\tp\t\t") + held + "\t0 (0%)"), std::string::npos) << held << shown;
+    EXPECT_NE(shown.find("  cpu\t500m (25%)\t0 (0%)\n"), std::string::npos) << "the total is of what was asked for\n" << shown;
+  }
+}
+
 TEST(Describe, the_state_of_containers) {
   std::string text = align_tabs(pod_text(
       parsed(
