@@ -6,6 +6,7 @@
 
 #include "daemon/auth/default_roles.h"
 #include "runtime/base/text.h"
+#include "store/kinds/pod/pod_references.h"
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
@@ -21,54 +22,33 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> all) 
 }
 
 NodeDecision no(std::string reason = {}) { return {false, std::move(reason)}; }
+NodeDecision unrelated(const std::string& node) {
+  return no("no relationship found between node '" + node + "' and this object");
+}
 const NodeDecision kAllowed{true, {}};
+
+// By the permissions that do not depend on the node's pods.
+NodeDecision by_rules(const Attributes& asked) {
+  for (const Rule& rule : node_rules())
+    if (allows(rule, asked)) return kAllowed;
+  return no();
+}
 
 bool selects(const Attributes& asked, std::string_view field, const std::string& value) {
   auto selector = FieldSelector::parse(asked.field_selector);
   return selector && selector->required(field) == std::optional<std::string_view>(value);
 }
 
-// `refers`: of a variable's value and of an envFrom entry.
-template <typename Refers>
-bool any_container_refers(view::PodSpec pod, Refers refers) {
-  auto one = [&](auto container) {
-    for (view::EnvVar variable : container.env())
-      if (refers(variable.value_from(), view::EnvFromSource())) return true;
-    for (view::EnvFromSource source : container.env_from())
-      if (refers(view::EnvVarSource(), source)) return true;
-    return false;
-  };
-  auto any = [&](auto containers) { return std::any_of(containers.begin(), containers.end(), one); };
-  return any(pod.containers()) || any(pod.init_containers()) || any(pod.ephemeral_containers());
-}
-
 bool refers_to_secret(view::PodSpec pod, std::string_view name) {
-  for (view::LocalObjectReference pull : pod.image_pull_secrets())
-    if (pull.name() == name) return true;
-  for (view::Volume volume : pod.volumes()) {
-    for (std::string_view named :
-         {volume.secret().secret_name(), volume.azure_file().secret_name(), volume.cephfs().secret_ref().name(),
-          volume.cinder().secret_ref().name(), volume.flex_volume().secret_ref().name(), volume.rbd().secret_ref().name(),
-          volume.scale_io().secret_ref().name(), volume.iscsi().secret_ref().name(), volume.storageos().secret_ref().name(),
-          volume.csi().node_publish_secret_ref().name()})
-      if (named == name) return true;
-    for (view::VolumeProjection source : volume.projected().sources())
-      if (source.secret().name() == name) return true;
-  }
-  return any_container_refers(pod, [&](view::EnvVarSource value, view::EnvFromSource all) {
-    return value.secret_key_ref().name() == name || all.secret_ref().name() == name;
-  });
+  bool any = false;
+  visit_secrets(pod, [&](std::string_view one) { any |= one == name; });
+  return any;
 }
 
 bool refers_to_config_map(view::PodSpec pod, std::string_view name) {
-  for (view::Volume volume : pod.volumes()) {
-    if (volume.config_map().name() == name) return true;
-    for (view::VolumeProjection source : volume.projected().sources())
-      if (source.config_map().name() == name) return true;
-  }
-  return any_container_refers(pod, [&](view::EnvVarSource value, view::EnvFromSource all) {
-    return value.config_map_key_ref().name() == name || all.config_map_ref().name() == name;
-  });
+  bool any = false;
+  visit_config_maps(pod, [&](std::string_view one) { any |= one == name; });
+  return any;
 }
 
 bool refers_to_claim(view::Pod pod, std::string_view name) {
@@ -122,101 +102,124 @@ bool NodeAuthorizer::related(const std::string& node, const Attributes& asked) c
   return false;
 }
 
-NodeDecision NodeAuthorizer::of_resource(const std::string& node, const Attributes& asked) const {
-  auto by_relation = [&]() -> NodeDecision {
-    if (asked.name.empty()) return no("No Object name found");
-    if (related(node, asked)) return kAllowed;
-    return no("no relationship found between node '" + node + "' and this object");
-  };
-  auto get_only = [&]() -> NodeDecision {
-    if (asked.verb != "get") return no("can only get individual resources of this type");
-    if (!asked.subresource.empty()) return no("cannot get subresource");
-    return by_relation();
-  };
-  const std::string& resource = asked.resource;
-  if (asked.group.empty() && (resource == "secrets" || resource == "configmaps")) {
-    if (!one_of(asked.verb, {"get", "list", "watch"})) return no("can only read resources of this type");
-    if (!asked.subresource.empty()) return no("cannot read subresource");
-    if (asked.ns.empty()) return no("can only read namespaced object of this type");
-    return by_relation();
-  }
-  if (asked.group.empty() && resource == "persistentvolumeclaims" && asked.subresource == "status") {
-    if (!one_of(asked.verb, {"update", "patch"})) return no("can only get/update/patch this type");
-    return by_relation();
-  }
-  bool read_alone = (asked.group.empty() && (resource == "persistentvolumeclaims" || resource == "persistentvolumes")) ||
-                    (asked.group == "resource.k8s.io" && resource == "resourceclaims");
-  if (read_alone) return get_only();
-  if (asked.group == "storage.k8s.io" && resource == "volumeattachments") {
-    if (asked.verb != "get") return no("can only get individual resources of this type");
-    if (!asked.subresource.empty()) return no("cannot get subresource");
-    auto found = registry_.get(kVolumeAttachment, {"", asked.name});
-    if (found && view::VolumeAttachment(**found).spec().node_name() == node) return kAllowed;
-    return no("no relationship found between node '" + node + "' and this object");
-  }
-  if (asked.group.empty() && resource == "serviceaccounts") {
-    if (asked.verb != "create" || asked.subresource != "token")
-      return no("can only create tokens for individual service accounts");
-    return by_relation();
-  }
-  if (asked.group == "coordination.k8s.io" && resource == "leases") {
-    if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"}))
-      return no("can only get, create, update, patch, or delete a node lease");
-    if (asked.ns != kLeases) return no("can only access leases in the \"" + std::string(kLeases) + "\" system namespace");
-    if (asked.verb != "create" && asked.name != node)
-      return no("can only access node lease with the same name as the requesting node");
-    return kAllowed;
-  }
-  if (asked.group == "storage.k8s.io" && resource == "csinodes") {
-    if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"}))
-      return no("can only get, create, update, patch, or delete a CSINode");
-    if (!asked.subresource.empty()) return no("cannot authorize CSINode subresources");
-    if (asked.verb != "create" && asked.name != node)
-      return no("can only access CSINode with the same name as the requesting node");
-    return kAllowed;
-  }
-  if (asked.group == "resource.k8s.io" && resource == "resourceslices") {
-    if (!asked.subresource.empty()) return no("cannot authorize ResourceSlice subresources");
-    if (asked.verb == "create") return kAllowed;
-    if (one_of(asked.verb, {"list", "watch", "deletecollection"}))
-      return selects(asked, "spec.nodeName", node)
-                 ? kAllowed
-                 : no("can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
-    auto found = registry_.get(kResourceSlice, {"", asked.name});
-    if (found && view::ResourceSlice(**found).spec().node_name() == node) return kAllowed;
-    return no("no relationship found between node '" + node + "' and this object");
-  }
-  if (asked.group.empty() && resource == "nodes") {
-    if (asked.subresource == "status" && one_of(asked.verb, {"update", "patch"})) return kAllowed;
-    if (!asked.subresource.empty()) return no();
-    if (one_of(asked.verb, {"create", "update", "patch"})) return kAllowed;
-    if (!one_of(asked.verb, {"get", "list", "watch"})) return no();
-    if (asked.name == node || (asked.name.empty() && selects(asked, "metadata.name", node))) return kAllowed;
-    return no("node '" + node + "' cannot read '" + asked.name + "', only its own Node object");
-  }
-  if (asked.group.empty() && resource == "pods") {
-    if (asked.subresource == "status" && one_of(asked.verb, {"update", "patch"})) return kAllowed;
-    if (asked.subresource == "eviction" && asked.verb == "create") return kAllowed;
-    if (!asked.subresource.empty()) return no();
-    if (asked.verb == "get") return by_relation();
-    if (one_of(asked.verb, {"create", "delete"})) return kAllowed;
-    if (one_of(asked.verb, {"list", "watch"}))
-      return selects(asked, "spec.nodeName", node) ? kAllowed : no("can only list/watch pods with spec.nodeName field selector");
-    return no();
-  }
-  for (const Rule& rule : node_rules())
-    if (allows(rule, asked)) return kAllowed;
+NodeDecision NodeAuthorizer::if_related(const std::string& node, const Attributes& asked) const {
+  if (asked.name.empty()) return no("No Object name found");
+  if (related(node, asked)) return kAllowed;
+  return unrelated(node);
+}
+
+NodeDecision NodeAuthorizer::get_if_related(const std::string& node, const Attributes& asked) const {
+  if (asked.verb != "get") return no("can only get individual resources of this type");
+  if (!asked.subresource.empty()) return no("cannot get subresource");
+  return if_related(node, asked);
+}
+
+// Secrets and ConfigMaps.
+NodeDecision NodeAuthorizer::read_if_related(const std::string& node, const Attributes& asked) const {
+  if (!one_of(asked.verb, {"get", "list", "watch"})) return no("can only read resources of this type");
+  if (!asked.subresource.empty()) return no("cannot read subresource");
+  if (asked.ns.empty()) return no("can only read namespaced object of this type");
+  return if_related(node, asked);
+}
+
+NodeDecision NodeAuthorizer::of_claim(const std::string& node, const Attributes& asked) const {
+  if (asked.subresource != "status") return get_if_related(node, asked);
+  if (!one_of(asked.verb, {"update", "patch"})) return no("can only get/update/patch this type");
+  return if_related(node, asked);
+}
+
+NodeDecision NodeAuthorizer::of_attachment(const std::string& node, const Attributes& asked) const {
+  if (asked.verb != "get") return no("can only get individual resources of this type");
+  if (!asked.subresource.empty()) return no("cannot get subresource");
+  auto found = registry_.get(kVolumeAttachment, {"", asked.name});
+  if (found && view::VolumeAttachment(**found).spec().node_name() == node) return kAllowed;
+  return unrelated(node);
+}
+
+NodeDecision NodeAuthorizer::of_account(const std::string& node, const Attributes& asked) const {
+  if (asked.verb != "create" || asked.subresource != "token") return no("can only create tokens for individual service accounts");
+  return if_related(node, asked);
+}
+
+NodeDecision NodeAuthorizer::of_lease(const std::string& node, const Attributes& asked) const {
+  if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"}))
+    return no("can only get, create, update, patch, or delete a node lease");
+  if (asked.ns != kLeases) return no("can only access leases in the \"" + std::string(kLeases) + "\" system namespace");
+  if (asked.verb != "create" && asked.name != node)
+    return no("can only access node lease with the same name as the requesting node");
+  return kAllowed;
+}
+
+NodeDecision NodeAuthorizer::of_csi_node(const std::string& node, const Attributes& asked) const {
+  if (!one_of(asked.verb, {"get", "create", "update", "patch", "delete"}))
+    return no("can only get, create, update, patch, or delete a CSINode");
+  if (!asked.subresource.empty()) return no("cannot authorize CSINode subresources");
+  if (asked.verb != "create" && asked.name != node)
+    return no("can only access CSINode with the same name as the requesting node");
+  return kAllowed;
+}
+
+NodeDecision NodeAuthorizer::of_resource_slice(const std::string& node, const Attributes& asked) const {
+  if (!asked.subresource.empty()) return no("cannot authorize ResourceSlice subresources");
+  if (asked.verb == "create") return kAllowed;
+  if (one_of(asked.verb, {"list", "watch", "deletecollection"}))
+    return selects(asked, "spec.nodeName", node)
+               ? kAllowed
+               : no("can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
+  auto found = registry_.get(kResourceSlice, {"", asked.name});
+  if (found && view::ResourceSlice(**found).spec().node_name() == node) return kAllowed;
+  return unrelated(node);
+}
+
+NodeDecision NodeAuthorizer::of_node(const std::string& node, const Attributes& asked) const {
+  if (asked.subresource == "status" && one_of(asked.verb, {"update", "patch"})) return kAllowed;
+  if (!asked.subresource.empty()) return no();
+  if (one_of(asked.verb, {"create", "update", "patch"})) return kAllowed;
+  if (!one_of(asked.verb, {"get", "list", "watch"})) return no();
+  if (asked.name == node || (asked.name.empty() && selects(asked, "metadata.name", node))) return kAllowed;
+  return no("node '" + node + "' cannot read '" + asked.name + "', only its own Node object");
+}
+
+NodeDecision NodeAuthorizer::of_pod(const std::string& node, const Attributes& asked) const {
+  if (asked.subresource == "status" && one_of(asked.verb, {"update", "patch"})) return kAllowed;
+  if (asked.subresource == "eviction" && asked.verb == "create") return kAllowed;
+  if (!asked.subresource.empty()) return no();
+  if (asked.verb == "get") return if_related(node, asked);
+  if (one_of(asked.verb, {"create", "delete"})) return kAllowed;
+  if (one_of(asked.verb, {"list", "watch"}))
+    return selects(asked, "spec.nodeName", node) ? kAllowed : no("can only list/watch pods with spec.nodeName field selector");
   return no();
+}
+
+NodeDecision NodeAuthorizer::of_resource(const std::string& node, const Attributes& asked) const {
+  struct Row {
+    std::string_view group, resource;
+    NodeDecision (NodeAuthorizer::*decide)(const std::string& node, const Attributes& asked) const;
+  };
+  static constexpr Row kTable[] = {
+      {"", "secrets", &NodeAuthorizer::read_if_related},
+      {"", "configmaps", &NodeAuthorizer::read_if_related},
+      {"", "persistentvolumeclaims", &NodeAuthorizer::of_claim},
+      {"", "persistentvolumes", &NodeAuthorizer::get_if_related},
+      {"resource.k8s.io", "resourceclaims", &NodeAuthorizer::get_if_related},
+      {"storage.k8s.io", "volumeattachments", &NodeAuthorizer::of_attachment},
+      {"", "serviceaccounts", &NodeAuthorizer::of_account},
+      {"coordination.k8s.io", "leases", &NodeAuthorizer::of_lease},
+      {"storage.k8s.io", "csinodes", &NodeAuthorizer::of_csi_node},
+      {"resource.k8s.io", "resourceslices", &NodeAuthorizer::of_resource_slice},
+      {"", "nodes", &NodeAuthorizer::of_node},
+      {"", "pods", &NodeAuthorizer::of_pod},
+  };
+  for (const Row& row : kTable)
+    if (asked.group == row.group && asked.resource == row.resource) return (this->*row.decide)(node, asked);
+  return by_rules(asked);
 }
 
 std::optional<NodeDecision> NodeAuthorizer::authorize(const User& user, const Attributes& asked) const {
   auto node = node_identity(user);
   if (!node) return {};
   if (node->empty()) return no("unknown node for user " + coracle::quoted(std::string_view(user.name)));
-  if (asked.is_resource) return of_resource(*node, asked);
-  for (const Rule& rule : node_rules())
-    if (allows(rule, asked)) return kAllowed;
-  return no();
+  return asked.is_resource ? of_resource(*node, asked) : by_rules(asked);
 }
 
 }  // namespace coracle::auth

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "store/object/user.h"
 #include "daemon/auth/rules.h"
 #include "daemon/registry/registry.h"
+#include "store/object/user.h"
 
 namespace coracle::auth {
 
@@ -30,6 +30,18 @@ class NodeAuthorizer {
 
  private:
   NodeDecision of_resource(const std::string& node, const Attributes& asked) const;
+  // For one kind of resource, in each of these: what the node may do with it.
+  NodeDecision if_related(const std::string& node, const Attributes& asked) const;
+  NodeDecision get_if_related(const std::string& node, const Attributes& asked) const;
+  NodeDecision read_if_related(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_claim(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_attachment(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_account(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_lease(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_csi_node(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_resource_slice(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_node(const std::string& node, const Attributes& asked) const;
+  NodeDecision of_pod(const std::string& node, const Attributes& asked) const;
   bool related(const std::string& node, const Attributes& asked) const;
   registry::Registry& registry_;
 };

@@ -89,6 +89,23 @@ TEST_F(Nodes, write_their_own_objects_only) {
   EXPECT_FALSE(may("create", "pods", "p", "default", "", "exec"));
 }
 
+TEST_F(Nodes, write_what_belongs_to_their_volumes_and_devices) {
+  const std::string storage = "storage.k8s.io", resource = "resource.k8s.io";
+  EXPECT_TRUE(may("patch", "persistentvolumeclaims", "claim", "default", "", "status"));
+  EXPECT_EQ(why("get", "persistentvolumeclaims", "claim", "default", "", "status"), "can only get/update/patch this type");
+  EXPECT_EQ(why("patch", "persistentvolumeclaims", "claim"), "can only get individual resources of this type");
+  EXPECT_EQ(why("list", "volumeattachments", "", "", storage), "can only get individual resources of this type");
+  EXPECT_EQ(why("get", "volumeattachments", "a", "", storage), "no relationship found between node 'one' and this object");
+  EXPECT_TRUE(may("create", "csinodes", "", "", storage));
+  EXPECT_TRUE(may("update", "csinodes", "one", "", storage));
+  EXPECT_EQ(why("list", "csinodes", "", "", storage), "can only get, create, update, patch, or delete a CSINode");
+  EXPECT_EQ(why("get", "csinodes", "two", "", storage), "can only access CSINode with the same name as the requesting node");
+  EXPECT_TRUE(may("create", "resourceslices", "", "", resource));
+  EXPECT_EQ(why("list", "resourceslices", "", "", resource),
+            "can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
+  EXPECT_EQ(why("get", "resourceclaims", "r", "default", resource), "no relationship found between node 'one' and this object");
+}
+
 TEST_F(Nodes, list_pods_of_their_own) {
   Attributes asked{"list", "", "pods", "", "", "", "", true, "spec.nodeName=one"};
   EXPECT_TRUE(fixture.authorizer.authorize(kNodeUser, asked).allowed);
