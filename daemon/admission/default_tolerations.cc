@@ -2,7 +2,7 @@
 // DefaultTolerationSeconds: pods tolerate a node that is not ready or unreachable for five minutes, unless they set a time.
 // Source: Kubernetes plugin/pkg/admission/defaulttolerationseconds.
 #include "daemon/admission/plugin.h"
-#include "daemon/admission/pod.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
@@ -25,7 +25,7 @@ class DefaultTolerationSeconds : public Plugin {
     if (!(request.kind == kPod) || !request.subresource.empty() || request.operation == Operation::remove) return {};
     for (std::string_view taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
       if (tolerates(view::Pod(*request.object), taint)) continue;
-      json::object& toleration = array_at(*request.object, "spec.tolerations").emplace_back(json::object_kind).emplace_object();
+      json::object& toleration = make_array(*request.object, "spec.tolerations").emplace_back(json::object_kind).emplace_object();
       toleration.reserve(4);
       toleration["key"] = taint, toleration["operator"] = "Exists", toleration["effect"] = "NoExecute";
       toleration["tolerationSeconds"] = kSeconds;

@@ -10,10 +10,4 @@ view::PodTemplateSpec pod_of(const schema::KindInfo& info, const json::value& ob
   return view::PodTemplateSpec(path == "." ? &object : find(object, path));
 }
 
-json::array& array_at(json::value& root, std::string_view dotted) {
-  json::value& list = make(root, dotted);
-  if (!list.is_array()) list.emplace_array();
-  return list.get_array();
-}
-
 }  // namespace coracle::admission

@@ -11,8 +11,6 @@
 
 namespace coracle::admission {
 
-json::array& array_at(json::value& root, std::string_view dotted);  // created if absent
-
 // The object itself if it is a pod, else its pod template; absent if it has none.
 view::PodTemplateSpec pod_of(const schema::KindInfo& info, const json::value& object);
 

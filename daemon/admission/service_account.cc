@@ -78,13 +78,14 @@ void mount_token(json::value& pod, const ClusterState& cluster) {
   if (!there) name = std::string(kVolumePrefix) + cluster.suffix();
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
     if (!find(pod, list)) continue;
-    for (json::value& container : array_at(pod, list)) {
+    for (json::value& container : make_array(pod, list)) {
       if (!container.is_object() || mounts_at(view::Container(container), kTokenPath)) continue;
-      array_at(container, "volumeMounts").push_back(json::object{{"name", name}, {"readOnly", true}, {"mountPath", kTokenPath}});
+      make_array(container, "volumeMounts")
+          .push_back(json::object{{"name", name}, {"readOnly", true}, {"mountPath", kTokenPath}});
       mounted = true;
     }
   }
-  if (mounted && !there) array_at(pod, "spec.volumes").push_back(token_volume(name));
+  if (mounted && !there) make_array(pod, "spec.volumes").push_back(token_volume(name));
 }
 
 // ---- secrets ----

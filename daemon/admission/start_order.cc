@@ -25,7 +25,7 @@ class StartOrder : public Plugin {
   Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kPod) || !written_in(request.info, *request.object)) return {};
     if (!view::Pod(*request.object).spec().node_name().empty()) return {};  // it is bound already: the node agent holds it back
-    json::array& gates = array_at(*request.object, "spec.schedulingGates");
+    json::array& gates = make_array(*request.object, "spec.schedulingGates");
     bool there = std::any_of(gates.begin(), gates.end(),
                              [](const json::value& gate) { return view::PodSchedulingGate(gate).name() == startup::kAfter; });
     if (!there) gates.emplace_back(json::object{{"name", startup::kAfter}});

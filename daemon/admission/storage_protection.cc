@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "daemon/admission/plugin.h"
-#include "daemon/admission/pod.h"
 
 namespace coracle::admission {
 namespace {
@@ -16,7 +15,7 @@ class StorageObjectInUseProtection : public Plugin {
   Result<void> admit(Request& request, const ClusterState&) const override {
     std::string_view finalizer = request.info.traits.finalizer;
     if (finalizer.empty() || !request.creates(request.kind)) return {};
-    json::array& all = array_at(*request.object, "metadata.finalizers");
+    json::array& all = make_array(*request.object, "metadata.finalizers");
     if (std::find(all.begin(), all.end(), json::value(finalizer)) == all.end()) all.emplace_back(finalizer);
     return {};
   }

@@ -2,7 +2,7 @@
 // TaintNodesByCondition: adds the taint not-ready to a new node; the node lifecycle controller removes it when the node is ready.
 // Source: Kubernetes plugin/pkg/admission/nodetaint.
 #include "daemon/admission/plugin.h"
-#include "daemon/admission/pod.h"
+#include "store/schema/views.h"
 
 namespace coracle::admission {
 namespace {
@@ -17,7 +17,7 @@ class TaintNodesByCondition : public Plugin {
     if (!request.creates(kNode)) return {};
     for (view::Taint taint : view::Node(*request.object).spec().taints())
       if (taint.key() == kNotReady && taint.effect() == kNoSchedule) return {};
-    array_at(*request.object, "spec.taints").push_back(json::object{{"key", kNotReady}, {"effect", kNoSchedule}});
+    make_array(*request.object, "spec.taints").push_back(json::object{{"key", kNotReady}, {"effect", kNoSchedule}});
     return {};
   }
 };

@@ -42,20 +42,14 @@ std::string hash_of(std::string_view text) {
 
 bool is_manifest(const std::string& name) { return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"); }
 
-json::object& object_at(json::value& value, std::string_view path) {
-  json::value& there = make(value, path);
-  if (!there.is_object()) there = json::object();
-  return there.as_object();
-}
-
 void place_on(const std::string& node_name, json::value& pod) {
   view::ObjectMeta named = view::Pod(pod).metadata();
   const bool has_namespace = !named.namespace_().empty();
   std::string name = std::string(named.name()) + "-" + to_lower(node_name);
-  json::object& metadata = object_at(pod, "metadata");
+  json::object& metadata = make_object(pod, "metadata");
   if (!has_namespace) metadata["namespace"] = "default";
   metadata["name"] = std::move(name);
-  object_at(pod, "spec")["nodeName"] = node_name;
+  make_object(pod, "spec")["nodeName"] = node_name;
 }
 
 // No taint evicts a static pod: its mirror would only be created again. Source: kubelet, pkg/kubelet/config/common.go.
@@ -176,8 +170,8 @@ Result<StaticPod> static_pod(std::string_view text, const std::string& file, con
   place_on(node_name, pod);
   // As the file has it, with the numbers as they are written: a daemon of another version finds its pods again.
   std::string hash = hash_of(to_text(given));
-  object_at(pod, "metadata")["uid"] = hash;
-  json::object& annotations = object_at(pod, "metadata.annotations");
+  make_object(pod, "metadata")["uid"] = hash;
+  json::object& annotations = make_object(pod, "metadata.annotations");
   annotations[kHashAnnotation] = hash;
   annotations[kSourceAnnotation] = "file";
   json::value complete = pod;
@@ -194,9 +188,9 @@ Result<StaticPod> static_pod(std::string_view text, const std::string& file, con
 
 json::value mirror_of(const Object& pod, std::string_view node_uid) {
   json::value mirror = pod.json();
-  json::object& metadata = object_at(mirror, "metadata");
+  json::object& metadata = make_object(mirror, "metadata");
   metadata.erase("uid");
-  json::object& annotations = object_at(mirror, "metadata.annotations");
+  json::object& annotations = make_object(mirror, "metadata.annotations");
   annotations[kMirrorAnnotation] = pod.annotation(kHashAnnotation);
   if (!node_uid.empty())
     metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "v1"},

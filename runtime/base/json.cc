@@ -276,6 +276,16 @@ json::value& make(json::value& root, std::string_view dotted) {
   return *at;
 }
 
+json::object& make_object(json::value& root, std::string_view dotted) {
+  json::value& value = make(root, dotted);
+  return value.is_object() ? value.get_object() : value.emplace_object();
+}
+
+json::array& make_array(json::value& root, std::string_view dotted) {
+  json::value& value = make(root, dotted);
+  return value.is_array() ? value.get_array() : value.emplace_array();
+}
+
 std::string_view get_string(const json::value& root, std::string_view dotted) {
   const json::value* found = find(root, dotted);
   const json::string* text = found ? found->if_string() : nullptr;

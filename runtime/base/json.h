@@ -78,6 +78,9 @@ const json::value* find(const json::object& root, std::string_view dotted);
 const json::value* find_keys(const json::value& root, std::initializer_list<std::string_view> keys);
 // As find, but creates the objects on the path (replacing null and any other non-object). Never null.
 json::value& make(json::value& root, std::string_view dotted);
+// The same for a value that is to be an object, or an array: one of another type is replaced by an empty one.
+json::object& make_object(json::value& root, std::string_view dotted);
+json::array& make_array(json::value& root, std::string_view dotted);
 
 // Total accessors: "" / 0 / false / an empty container if the path is absent or the value has another type.
 std::string_view get_string(const json::value& root, std::string_view dotted);

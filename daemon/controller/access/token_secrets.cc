@@ -57,13 +57,13 @@ class TokenSecrets : public Controller {
     bool complete = holds(body, "token") && holds(body, "ca.crt", config_.root_ca) && holds(body, "namespace") && !uid.empty();
     if (complete || !config_.lasting_token) return Outcome{};
     json::value wanted = body.raw();
-    json::object& data = object_at(wanted, "data");
+    json::object& data = make_object(wanted, "data");
     if (!holds(body, "token")) {
       std::string token = TRY(config_.lasting_token(*account, key.name));
       data["token"] = base64_encode(token);
     }
     data["ca.crt"] = base64_encode(config_.root_ca), data["namespace"] = base64_encode(key.ns);
-    object_at(wanted, "metadata.annotations")[kAccountUid] = account->uid();
+    make_object(wanted, "metadata.annotations")[kAccountUid] = account->uid();
     auto written = client_.update(kSecret, wanted);
     if (!written && written.error().code() != Code::not_found)
       return written.take_error().wrap("fill the token of " + key.text());

@@ -52,7 +52,7 @@ json::value job_of_run(const Object& cron_job, WallTime scheduled, const schema:
   metadata["ownerReferences"] = json::array{controller_reference(cron_job)};
   json::value job{{"apiVersion", kJob.api_version()}, {"kind", kJob.kind}, {"metadata", std::move(metadata)}};
   if (const json::value* spec = written.spec().pointer()) job.get_object()["spec"] = *spec;
-  object_at(job, "metadata.annotations")[kScheduledAt] = zone.format(scheduled);
+  make_object(job, "metadata.annotations")[kScheduledAt] = zone.format(scheduled);
   return job;
 }
 

@@ -385,9 +385,9 @@ json::value job_pod(const ObservedJob& observed, std::optional<int64_t> index) {
 
   std::string number = std::to_string(*index), tail = "-" + number + "-";
   metadata["generateName"] = observed.object.name().substr(0, kGeneratedPrefixMax - tail.size()) + tail;
-  json::object& annotations = object_at(pod, "metadata.annotations");
+  json::object& annotations = make_object(pod, "metadata.annotations");
   annotations[kCompletionIndex] = number;
-  object_at(pod, "metadata.labels")[kCompletionIndex] = number;
+  make_object(pod, "metadata.labels")[kCompletionIndex] = number;
   make(pod, "spec.hostname") = observed.object.name() + "-" + number;
   for (const char* list : {"initContainers", "containers"}) {
     json::value* containers = pod.at("spec").as_object().if_contains(list);
@@ -409,7 +409,7 @@ json::value job_pod(const ObservedJob& observed, std::optional<int64_t> index) {
     failures = index_failures(*before->second) + (counts ? 1 : 0);
     ignored = index_failures(*before->second, kIndexIgnoredFailures) + (counts ? 0 : 1);
   }
-  json::object& counted = object_at(pod, "metadata.annotations");
+  json::object& counted = make_object(pod, "metadata.annotations");
   counted[kIndexFailures] = std::to_string(failures);
   if (ignored > 0) counted[kIndexIgnoredFailures] = std::to_string(ignored);
   return pod;

@@ -179,8 +179,8 @@ json::value endpoints_object(const Object& service, const std::vector<Backend>& 
                                            {"metadata", {{"name", service.name()}, {"namespace", service.ns()}}}};
   make(body, "metadata.labels") = std::move(labels);
   constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
-  if (truncated) object_at(body, "metadata.annotations")[kOverCapacity] = "truncated";
-  else if (view::Endpoints(body).metadata().has_annotations()) object_at(body, "metadata.annotations").erase(kOverCapacity);
+  if (truncated) make_object(body, "metadata.annotations")[kOverCapacity] = "truncated";
+  else if (view::Endpoints(body).metadata().has_annotations()) make_object(body, "metadata.annotations").erase(kOverCapacity);
   if (subsets.empty()) body.as_object().erase("subsets");
   else body.as_object()["subsets"] = std::move(subsets);
   return body;
@@ -229,7 +229,7 @@ void copy_annotations(const SliceOwner& owner, json::value& slice) {
   for (const char* own : {"kubectl.kubernetes.io/last-applied-configuration", "endpoints.kubernetes.io/last-change-trigger-time"})
     annotations.erase(own);
   if (!annotations.empty()) make(slice, "metadata.annotations") = std::move(annotations);
-  else if (view::EndpointSlice(slice).metadata().has_annotations()) object_at(slice, "metadata").erase("annotations");
+  else if (view::EndpointSlice(slice).metadata().has_annotations()) make_object(slice, "metadata").erase("annotations");
 }
 
 json::value new_slice(const SliceOwner& owner, const std::string& family) {

@@ -188,11 +188,6 @@ Result<void> write_status(Client& client, const Object& object, json::value stat
   return {};
 }
 
-json::object& object_at(json::value& root, std::string_view dotted) {
-  json::value& value = make(root, dotted);
-  return value.is_object() ? value.get_object() : value.emplace_object();
-}
-
 std::string name_hash(std::string_view text, int64_t collisions) {
   constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";  // without vowels and ambiguous characters
   std::string hashed(text);

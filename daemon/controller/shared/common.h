@@ -68,9 +68,6 @@ void set_count(json::object& status, std::string_view name, int64_t count);
 Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status);
 Result<void> write_status(Client& client, const Object& object, json::value status);  // the same, if the new object is not needed
 
-// The object at a dotted path; created if it does not exist.
-json::object& object_at(json::value& root, std::string_view dotted);
-
 // A short suffix for a generated name, a hash of `text` in the alphabet of Kubernetes' generated names. `collisions`: the number
 // of earlier names for this text that were taken by other objects.
 std::string name_hash(std::string_view text, int64_t collisions);

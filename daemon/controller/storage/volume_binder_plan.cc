@@ -236,8 +236,8 @@ std::optional<json::value> with_claim(const Object& volume, const Object& claim)
   bool named = spec.has_claim_ref();
   if (named && spec.claim_ref().uid() == claim.uid()) return std::nullopt;
   json::value body = volume.json();
-  object_at(body, "spec")["claimRef"] = volume::claim_reference(claim);
-  if (!named) object_at(body, "metadata.annotations")[volume::kBoundByController] = "yes";
+  make_object(body, "spec")["claimRef"] = volume::claim_reference(claim);
+  if (!named) make_object(body, "metadata.annotations")[volume::kBoundByController] = "yes";
   return body;
 }
 
@@ -245,8 +245,8 @@ std::optional<json::value> with_volume(const Object& claim, const Object& volume
   bool named = view::PersistentVolumeClaim(claim).spec().volume_name() == volume.name();
   if (named && !claim.annotation(volume::kBindCompleted).empty()) return std::nullopt;
   json::value body = claim.json();
-  object_at(body, "spec")["volumeName"] = volume.name();
-  json::object& annotations = object_at(body, "metadata.annotations");
+  make_object(body, "spec")["volumeName"] = volume.name();
+  json::object& annotations = make_object(body, "metadata.annotations");
   annotations[volume::kBindCompleted] = "yes";
   if (!named) annotations[volume::kBoundByController] = "yes";
   if (std::string_view maker = volume.annotation(volume::kProvisionedBy); !maker.empty())
@@ -257,14 +257,14 @@ std::optional<json::value> with_volume(const Object& claim, const Object& volume
 json::value without_claim(const Object& volume) {
   json::value body = volume.json();
   bool by_controller = !volume.annotation(volume::kBoundByController).empty();
-  json::object& spec = object_at(body, "spec");
+  json::object& spec = make_object(body, "spec");
   if (!by_controller) {
-    json::object& reference = object_at(body, "spec.claimRef");
+    json::object& reference = make_object(body, "spec.claimRef");
     reference.erase("uid"), reference.erase("resourceVersion");
     return body;
   }
   spec.erase("claimRef");
-  object_at(body, "metadata.annotations").erase(volume::kBoundByController);
+  make_object(body, "metadata.annotations").erase(volume::kBoundByController);
   return body;
 }
 

@@ -35,7 +35,7 @@ void tolerate(json::object& spec, std::string_view taint, std::string_view effec
 // The part of a pod that is the same for all nodes.
 json::value pod_anywhere(const Object& set) {
   json::value pod = pod_from_template(set, view::DaemonSet(set).spec().template_().raw());
-  json::object& spec = object_at(pod, "spec");
+  json::object& spec = make_object(pod, "spec");
   tolerate(spec, "node.kubernetes.io/not-ready", "NoExecute");
   tolerate(spec, "node.kubernetes.io/unreachable", "NoExecute");
   for (std::string_view taint : {"node.kubernetes.io/disk-pressure", "node.kubernetes.io/memory-pressure",
@@ -309,13 +309,13 @@ DaemonSetPlan plan_daemon_set(const ObservedDaemonSet& observed, WallTime now) {
 
 json::value daemon_pod(const Object& set, const std::string& hash, const std::string& node) {
   json::value pod = pod_anywhere(set);
-  json::object& labels = object_at(pod, "metadata.labels");
+  json::object& labels = make_object(pod, "metadata.labels");
   labels[kRevisionLabel] = hash;
   if (std::string_view generation = set.annotation(kGenerationAnnotation); !generation.empty())
     labels[kGenerationLabel] = generation;
   // Added to all terms of the template, so the node must match as well.
   json::value field{{"key", kNodeNameField}, {"operator", "In"}, {"values", json::array{node}}};
-  object_at(pod, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")["nodeSelectorTerms"] =
+  make_object(pod, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")["nodeSelectorTerms"] =
       json::array{json::object{{"matchFields", json::array{std::move(field)}}}};
   return pod;
 }

@@ -148,7 +148,7 @@ class DeploymentPlanner {
     make(body, "spec.replicas") = size;
     make(body, "metadata.annotations") = std::move(annotations);
     if (min_ready) make(body, "spec.minReadySeconds") = min_ready;
-    else object_at(body, "spec").erase("minReadySeconds");
+    else make_object(body, "spec").erase("minReadySeconds");
     plan_.steps.push_back({DeploymentStep::What::update, set, std::move(body), from, size});
     return from != size;
   }
@@ -173,9 +173,9 @@ class DeploymentPlanner {
     int64_t collisions = deployment_.status().collision_count();
     std::string hash = template_hash(wanted_template(), collisions);
     json::value pod_template = wanted_template();
-    object_at(pod_template, "metadata.labels")[kHashLabel] = hash;
+    make_object(pod_template, "metadata.labels")[kHashLabel] = hash;
     json::value selector = deployment_.spec().selector().raw();
-    object_at(selector, "matchLabels")[kHashLabel] = hash;
+    make_object(selector, "matchLabels")[kHashLabel] = hash;
     std::string revision = new_revision();
     json::object spec{{"replicas", new_size()}, {"selector", std::move(selector)}};
     if (int64_t min_ready = deployment_.spec().min_ready_seconds()) spec["minReadySeconds"] = min_ready;

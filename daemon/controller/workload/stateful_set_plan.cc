@@ -218,12 +218,12 @@ class StatefulSetPlanner {
   json::value new_pod(const std::string& name, int64_t ordinal) const {
     const Object& revision = due_revision(ordinal);
     json::value pod = pod_from_template(set_, template_of(revision));
-    json::object& metadata = object_at(pod, "metadata");
+    json::object& metadata = make_object(pod, "metadata");
     metadata.erase("generateName");
     metadata["name"] = name;
     label(pod, name, ordinal);
-    object_at(pod, "metadata.labels")[kRevisionLabel] = revision.name();
-    json::object& spec = object_at(pod, "spec");
+    make_object(pod, "metadata.labels")[kRevisionLabel] = revision.name();
+    json::object& spec = make_object(pod, "spec");
     spec["hostname"] = name;
     if (std::string_view subdomain = spec_.service_name(); !subdomain.empty()) spec["subdomain"] = subdomain;
     mount_claims(pod, ordinal);
@@ -239,7 +239,7 @@ class StatefulSetPlanner {
   }
 
   static void label(json::value& pod, const std::string& name, int64_t ordinal) {
-    json::object& labels = object_at(pod, "metadata.labels");
+    json::object& labels = make_object(pod, "metadata.labels");
     labels[kPodNameLabel] = name;
     labels[kIndexLabel] = std::to_string(ordinal);
   }
@@ -258,12 +258,12 @@ class StatefulSetPlanner {
         return false;
       }
       json::value body = claim_template.raw();
-      json::object& metadata = object_at(body, "metadata");
+      json::object& metadata = make_object(body, "metadata");
       metadata["name"] = name;
       metadata["namespace"] = set_.ns();
-      for (const auto& [key, value] : spec_.selector().match_labels()) object_at(body, "metadata.labels")[key] = value;
+      for (const auto& [key, value] : spec_.selector().match_labels()) make_object(body, "metadata.labels")[key] = value;
       if (spec_.persistent_volume_claim_retention_policy().when_deleted() == "Delete")
-        object_at(body, "metadata")["ownerReferences"] = json::array{controller_reference(set_)};
+        make_object(body, "metadata")["ownerReferences"] = json::array{controller_reference(set_)};
       body.get_object().erase("status");
       plan_.steps.push_back({What::create_claim, set_.name() + "-" + std::to_string(ordinal), nullptr, std::move(body)});
     }
@@ -320,7 +320,7 @@ class StatefulSetPlanner {
     }
     for (view::Volume volume : view::Pod(pod).spec().volumes())
       if (!names.contains(volume.name())) volumes.push_back(volume.raw());
-    object_at(pod, "spec")["volumes"] = std::move(volumes);
+    make_object(pod, "spec")["volumes"] = std::move(volumes);
   }
 
   // ---- surplus pods. False: they are not deleted yet, and are deleted one after the other. ----

@@ -133,6 +133,16 @@ TEST(Json, readers_are_total) {
   EXPECT_EQ(get_int(value, "x.y"), 1);
 }
 
+TEST(Json, makes_objects_and_arrays_on_a_path_and_keeps_those_that_are_there) {
+  json::value value = *parse_json(R"({"a":{"b":{"c":1},"d":[2],"n":null,"t":"text"}})");
+  make_object(value, "a.b")["e"] = 3;
+  make_array(value, "a.d").push_back(4);
+  make_object(value, "a.n")["f"] = 5;
+  make_array(value, "a.t").push_back(6);
+  make_array(value, "g.h");
+  EXPECT_EQ(to_text(value), R"({"a":{"b":{"c":1,"e":3},"d":[2,4],"n":{"f":5},"t":[6]},"g":{"h":[]}})");
+}
+
 TEST(Json, pretty_prints_like_go) {
   EXPECT_EQ(to_pretty(*parse_json(R"({"a":[1,{}],"b":[]})"), 2), "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
 }
