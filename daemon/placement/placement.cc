@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "store/object/object.h"
+#include "store/object/selector.h"
 
 namespace coracle::placement {
 namespace {
@@ -13,12 +14,6 @@ namespace {
 std::string_view text_of(const json::value& value) {
   const json::string* text = value.if_string();
   return text ? std::string_view(text->data(), text->size()) : std::string_view();
-}
-
-std::optional<std::string_view> label_of(const json::object& labels, std::string_view key) {
-  const json::value* value = labels.if_contains(key);
-  if (!value) return std::nullopt;
-  return text_of(*value);
 }
 
 bool requirement_holds(const view::NodeSelectorRequirement& requirement, std::optional<std::string_view> value) {
@@ -44,7 +39,11 @@ bool requirement_holds(const view::NodeSelectorRequirement& requirement, std::op
 
 }  // namespace
 
-std::optional<std::string_view> label_of(const Object& node, std::string_view key) { return label_of(node.labels(), key); }
+std::string zone_of(const json::object& labels) {
+  auto region = label_value(labels, kRegionLabel), zone = label_value(labels, kZoneLabel);
+  if (!region && !zone) return "";
+  return std::string(region.value_or("")) + "\n" + std::string(zone.value_or(""));
+}
 
 bool node_matches(const view::NodeSelectorTerm& term, const Object& node) {
   return node_matches(term, node.labels(), node.name());
@@ -53,7 +52,7 @@ bool node_matches(const view::NodeSelectorTerm& term, const Object& node) {
 bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name) {
   if (term.match_expressions().empty() && term.match_fields().empty()) return false;  // an empty term matches nothing
   for (view::NodeSelectorRequirement requirement : term.match_expressions())
-    if (!requirement_holds(requirement, label_of(labels, requirement.key()))) return false;
+    if (!requirement_holds(requirement, label_value(labels, requirement.key()))) return false;
   for (view::NodeSelectorRequirement requirement : term.match_fields())
     if (requirement.key() != "metadata.name" || !requirement_holds(requirement, name)) return false;
   return true;
@@ -63,7 +62,7 @@ bool node_wanted(const view::Pod& pod, const Object& node) { return node_wanted(
 
 bool node_wanted(const view::Pod& pod, const json::object& labels, std::string_view name) {
   for (const auto& [key, value] : pod.spec().node_selector())
-    if (label_of(labels, key) != text_of(value)) return false;
+    if (label_value(labels, key) != text_of(value)) return false;
   view::NodeAffinity affinity = pod.spec().affinity().node_affinity();
   if (!affinity.has_required_during_scheduling_ignored_during_execution()) return true;
   auto terms = affinity.required_during_scheduling_ignored_during_execution().node_selector_terms();

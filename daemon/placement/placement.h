@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "store/object/object_ptr.h"
@@ -12,7 +13,11 @@
 
 namespace coracle::placement {
 
-std::optional<std::string_view> label_of(const Object& object, std::string_view key);
+inline constexpr std::string_view kRegionLabel = "topology.kubernetes.io/region", kZoneLabel = "topology.kubernetes.io/zone";
+
+// The zone of a node with these labels, as a key to compare: of region and zone; "" if it has neither. Source: component-helpers
+// node/topology (GetZoneKey).
+std::string zone_of(const json::object& labels);
 
 bool node_matches(const view::NodeSelectorTerm& term, const Object& node);
 bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name);

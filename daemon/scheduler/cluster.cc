@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "daemon/placement/placement.h"
 #include "store/object/object.h"
+#include "store/object/selector.h"
 
 namespace coracle::scheduler {
 namespace {
 
-constexpr const char* kZone = "topology.kubernetes.io/zone";
-constexpr const char* kRegion = "topology.kubernetes.io/region";
 constexpr size_t kGroupsSlack = 64;  // unused label groups before they are removed
 
 // Removes the least recently used half at once, so that this is rare.
@@ -36,20 +36,7 @@ std::vector<std::pair<std::string, int64_t>> images_of(const view::NodeStatus& s
   return images;
 }
 
-std::string zone_of(const NodeInfo& node) {
-  auto region = label_of(node.labels, kRegion), zone = label_of(node.labels, kZone);
-  if (!region && !zone) return "";
-  return std::string(region.value_or("")) + "\n" + std::string(zone.value_or(""));
-}
-
 }  // namespace
-
-std::optional<std::string_view> label_of(const json::object& labels, std::string_view key) {
-  const json::value* value = labels.if_contains(key);
-  const json::string* text = value ? value->if_string() : nullptr;
-  if (!text) return std::nullopt;
-  return std::string_view(text->data(), text->size());
-}
 
 Cluster::Cluster() { taint_sets_.emplace_back(); }
 Cluster::~Cluster() = default;
@@ -161,7 +148,7 @@ const std::vector<const NodeInfo*>& Cluster::nodes() {
   if (ordered_) return order_;
   std::map<std::string, std::vector<const NodeInfo*>> zones;
   for (const auto& node : nodes_by_slot_)
-    if (node && node->node) zones[zone_of(*node)].push_back(node.get());
+    if (node && node->node) zones[placement::zone_of(node->labels)].push_back(node.get());
   for (auto& [zone, nodes] : zones) std::ranges::sort(nodes, {}, &NodeInfo::name);
   order_.clear();
   for (size_t round = 0, before = SIZE_MAX; before != order_.size(); round++) {
@@ -395,7 +382,7 @@ const Topology& Cluster::topology(const std::string& key) {
 void Cluster::enter_topologies(const NodeInfo& node) {
   for (auto& [key, topology] : topologies_) {
     if (topology->domain.size() <= node.slot) topology->domain.resize(slots(), -1);
-    auto value = label_of(node.labels, key);
+    auto value = label_value(node.labels, key);
     int32_t number = -1;
     if (value) {
       auto [known, fresh] = topology->numbers.try_emplace(std::string(*value), int32_t(topology->domains));

@@ -45,8 +45,6 @@ struct NodeInfo {
   std::vector<std::pair<std::string, int64_t>> images;  // name → bytes, sorted
 };
 
-std::optional<std::string_view> label_of(const json::object& labels, std::string_view key);
-
 struct Topology {
   std::vector<int32_t> domain;  // by slot; -1: the node lacks the label
   size_t domains = 0;           // all domain numbers are below it

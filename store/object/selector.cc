@@ -33,13 +33,6 @@ bool is_dns_subdomain(std::string_view text) {
   return std::ranges::all_of(split(text, '.'), is_dns_label);
 }
 
-std::optional<std::string_view> label_value(const json::object& labels, std::string_view key) {
-  const json::value* value = labels.if_contains(key);
-  const json::string* text = value ? value->if_string() : nullptr;
-  if (!text) return std::nullopt;
-  return std::string_view(text->data(), text->size());
-}
-
 }  // namespace
 
 Result<void> check_label_key(std::string_view key) {
@@ -50,6 +43,13 @@ Result<void> check_label_key(std::string_view key) {
   return Error(Code::invalid, "invalid label key " + quoted(key) +
                                   ": must be at most 63 letters, digits, '-', '_' and '.', beginning and ending with a "
                                   "letter or digit, with an optional DNS name and '/' before it");
+}
+
+std::optional<std::string_view> label_value(const json::object& labels, std::string_view key) {
+  const json::value* value = labels.if_contains(key);
+  const json::string* text = value ? value->if_string() : nullptr;
+  if (!text) return std::nullopt;
+  return std::string_view(text->data(), text->size());
 }
 
 Result<void> check_label_value(std::string_view value) {

@@ -27,6 +27,8 @@ constexpr size_t kSelectorBytesMax = 1 << 20;  // Go's limit for request headers
 // Validates a label's key ("example.com/name" or "name") and value. Errors: invalid.
 Result<void> check_label_key(std::string_view key);
 Result<void> check_label_value(std::string_view value);
+// The value of a label; nullopt: there is no such label, or it is no text. Valid as long as `labels`.
+std::optional<std::string_view> label_value(const json::object& labels, std::string_view key);
 
 class LabelSelector {
  public:

@@ -17,6 +17,7 @@
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/shared/common.h"
+#include "daemon/placement/placement.h"
 
 namespace coracle::controller {
 namespace {
@@ -178,7 +179,7 @@ class NodeLifecycle : public Controller {
       json::value patch = {{"metadata", precondition_metadata(node)}, {"spec", {{"taints", std::move(taints)}}}};
       auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
       if (!done) return done.take_error().wrap("taint node");
-      if (empties) emptied_.with([&](auto& emptied) { emptied[zone_of(node)] = clock_.steady(); });
+      if (empties) emptied_.with([&](auto& emptied) { emptied[placement::zone_of(node.labels())] = clock_.steady(); });
     }
     bool waits = is_down(node) && !may_empty && until_taint &&
                  !same_json(wanted_taints(node, true, clock_.now()), wanted_taints(node, false, clock_.now()));
@@ -187,10 +188,10 @@ class NodeLifecycle : public Controller {
 
   // The time until another node of its zone may be evicted; nullopt: none, in the zone's present state.
   std::optional<std::chrono::nanoseconds> until_taint_of(const Object& node) {
-    std::string zone = zone_of(node);
+    std::string zone = placement::zone_of(node.labels());
     ZoneCount count;
     for (const ObjectPtr& other : nodes_.list())
-      if (zone_of(*other) == zone) ++(is_down(*other) ? count.not_ready : count.ready);
+      if (placement::zone_of(other->labels()) == zone) ++(is_down(*other) ? count.not_ready : count.ready);
     auto pace = pace_of(count);
     if (!pace) return std::nullopt;
     return emptied_.with([&](const auto& emptied) -> std::chrono::nanoseconds {

@@ -30,6 +30,5 @@ struct ZoneCount {
 // The time between evictions from two nodes of a zone. nullopt: most nodes of a small zone do not respond, so the network is
 // probably at fault; no node is emptied.
 std::optional<std::chrono::seconds> pace_of(ZoneCount zone);
-std::string zone_of(const Object& node);  // region and zone, from the labels
 
 }  // namespace coracle::controller

@@ -80,9 +80,4 @@ std::optional<std::chrono::seconds> pace_of(ZoneCount zone) {
   return std::nullopt;
 }
 
-std::string zone_of(const Object& node) {
-  std::string zone(node.label("topology.kubernetes.io/region"));
-  return zone.append("/").append(node.label("topology.kubernetes.io/zone"));
-}
-
 }  // namespace coracle::controller

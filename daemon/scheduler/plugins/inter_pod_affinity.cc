@@ -163,8 +163,8 @@ class InterPodAffinity : public Plugin {
       return means(pod.affinity) || means(pod.anti_affinity) || event.pod->anti_affinity.size() > kTermsAskedMax ||
              std::ranges::any_of(event.pod->anti_affinity, [&](const PodTerm& term) { return cluster.means(term, *pod.group); });
     if (!event.is(ClusterEvent::node_added | ClusterEvent::node_labels)) return false;
-    return std::ranges::all_of(pod.affinity,
-                               [&](const PodTerm& term) { return label_of(event.node->labels, term.topology_key).has_value(); });
+    return std::ranges::all_of(
+        pod.affinity, [&](const PodTerm& term) { return label_value(event.node->labels, term.topology_key).has_value(); });
   }
 
  private:

@@ -3,6 +3,7 @@
 // Source: Kubernetes v1.22 "Scheduling Policies" (removed since).
 #include <algorithm>
 
+#include "daemon/placement/placement.h"
 #include "daemon/scheduler/plugins/plugins.h"
 #include "daemon/scheduler/plugins/pod_selectors.h"
 
@@ -39,24 +40,17 @@ class SelectorSpread : public Plugin {
     int64_t most = 0, most_of_zone = 0;
     for (const NodeScore& one : scores) {
       most = std::max(most, one.score);
-      if (std::string zone = zone_of(*one.node); !zone.empty()) zones[zone] += one.score;
+      if (std::string zone = placement::zone_of(one.node->labels); !zone.empty()) zones[zone] += one.score;
     }
     for (const auto& [zone, count] : zones) most_of_zone = std::max(most_of_zone, count);
     for (NodeScore& one : scores) {
       double score = most > 0 ? 100.0 * (double(most - one.score) / double(most)) : 100.0;
-      if (std::string zone = zone_of(*one.node); !zone.empty()) {
+      if (std::string zone = placement::zone_of(one.node->labels); !zone.empty()) {
         double of_zone = most_of_zone > 0 ? 100.0 * (double(most_of_zone - zones[zone]) / double(most_of_zone)) : 100.0;
         score = score * (1 - kZones) + kZones * of_zone;
       }
       one.score = int64_t(score);
     }
-  }
-
- private:
-  static std::string zone_of(const NodeInfo& node) {
-    auto region = label_of(node.labels, "topology.kubernetes.io/region"),
-         zone = label_of(node.labels, "topology.kubernetes.io/zone");
-    return region || zone ? std::string(region.value_or("")) + "/" + std::string(zone.value_or("")) : "";
   }
 };
 

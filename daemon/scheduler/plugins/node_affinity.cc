@@ -113,7 +113,7 @@ class NodeAffinity : public Plugin {
   }
   static std::string figures(const view::Pod& pod, const NodeInfo& node) {
     for (const auto& [key, value] : pod.spec().node_selector()) {
-      auto have = label_of(node.labels, key);
+      auto have = label_value(node.labels, key);
       if (!have || !value.is_string() || *have != std::string_view(value.get_string()))
         return "wants " + std::string(key) + "=" + (value.is_string() ? std::string(value.get_string()) : "") +
                (have ? ", has " + std::string(*have) : ", does not have the label");

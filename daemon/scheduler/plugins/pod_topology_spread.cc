@@ -205,7 +205,7 @@ class PodTopologySpread : public Plugin {
     if (event.is(ClusterEvent::node_removed)) return true;
     if (!event.is(ClusterEvent::node_added | ClusterEvent::node_labels | ClusterEvent::node_taints)) return false;
     return std::ranges::all_of(pod.spread, [&](const SpreadConstraint& one) {
-      return !one.required || label_of(event.node->labels, one.pods.topology_key);
+      return !one.required || label_value(event.node->labels, one.pods.topology_key);
     });
   }
 

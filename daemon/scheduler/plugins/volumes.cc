@@ -169,7 +169,7 @@ class VolumeZone : public Plugin {
     for (const ObjectPtr& volume : static_cast<const State&>(*cycle.filter_state[index]).volumes)
       for (const char* key : kKeys) {
         std::string_view zones = volume->label(key);
-        if (zones.empty() || is_in(label_of(node.labels, key), zones)) continue;
+        if (zones.empty() || is_in(label_value(node.labels, key), zones)) continue;
         if (why)
           why->push_back({"node(s) had no available volume zone", "volume " + volume->name() + " is in " + std::string(zones),
                           "a node in " + std::string(zones)});
@@ -413,7 +413,7 @@ class VolumeBinding : public Plugin {
     std::string_view provisioner = view::StorageClass(*storage).provisioner();
     if (provisioner.empty() || provisioner == volume::kNoProvisioner) return false;
     auto matches = [&](view::TopologySelectorLabelRequirement one) {
-      auto value = label_of(node.labels, one.key());
+      auto value = label_value(node.labels, one.key());
       auto values = one.values();
       return value && std::find(values.begin(), values.end(), *value) != values.end();
     };

@@ -18,6 +18,14 @@ bool matches(const char* selector, const char* labels) {
   return parsed && parsed->matches(parse_json(labels)->get_object());
 }
 
+TEST(Labels, have_values_that_are_text) {
+  json::value labels = *parse_json(R"({"a":"b","empty":"","number":1})");
+  EXPECT_EQ(label_value(labels.get_object(), "a"), "b");
+  EXPECT_EQ(label_value(labels.get_object(), "empty"), "");
+  EXPECT_EQ(label_value(labels.get_object(), "number"), std::nullopt);
+  EXPECT_EQ(label_value(labels.get_object(), "c"), std::nullopt);
+}
+
 TEST(LabelSelector, matches_as_kubernetes_says) {
   struct Row {
     const char *selector, *labels;
