@@ -92,22 +92,4 @@ void WireWriter::end(size_t begun) {
 
 Error malformed_protobuf(std::string_view what) { return Error(Code::bad_request, "malformed protobuf: " + std::string(what)); }
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    uint8_t first = uint8_t(text[i]);
-    size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    uint32_t point = length == 1 ? first : first & (0x7f >> length);
-    for (size_t j = 1; j < length; ++j) {
-      uint8_t next = uint8_t(text[i + j]);
-      if (next >> 6 != 2) return false;
-      point = point << 6 | (next & 0x3f);
-    }
-    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (point < kLeast[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return false;
-    i += length;
-  }
-  return true;
-}
-
 }  // namespace coracle::schema

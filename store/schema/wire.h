@@ -49,7 +49,6 @@ class WireWriter {
   std::string out_;
 };
 
-bool is_utf8(std::string_view text);
 Error malformed_protobuf(std::string_view what);  // bad_request
 
 }  // namespace coracle::schema
