@@ -143,8 +143,6 @@ Result<json::object*> kuberc_entry(json::value& document, const char* list, cons
   return &entries.get_array().back().get_object();
 }
 
-json::array array_of(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
-
 Result<json::array> allowlist_given(const KubercFlags& flags) {
   json::array entries;
   std::vector<std::string> wrong;

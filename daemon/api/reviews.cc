@@ -19,12 +19,6 @@
 namespace coracle::api {
 namespace {
 
-json::array strings(const std::vector<std::string>& all) {
-  json::array out;
-  for (const auto& text : all) out.emplace_back(text);
-  return out;
-}
-
 // A choice of objects by fields or labels: as text or taken apart. Unknown operators are allowed: newer clients may know more.
 // Source: pkg/apis/authorization/validation
 template <typename Selector>
@@ -137,12 +131,12 @@ json::object rules_status(const Call& call, std::string_view ns) {
   for (const auth::Rule& rule : held.rules) {
     if (!rule.resources.empty()) {
       json::object to{
-          {"verbs", strings(rule.verbs)}, {"apiGroups", strings(rule.groups)}, {"resources", strings(rule.resources)}};
-      if (!rule.names.empty()) to["resourceNames"] = strings(rule.names);
+          {"verbs", array_of(rule.verbs)}, {"apiGroups", array_of(rule.groups)}, {"resources", array_of(rule.resources)}};
+      if (!rule.names.empty()) to["resourceNames"] = array_of(rule.names);
       resources.push_back(std::move(to));
     }
     if (!rule.urls.empty())
-      others.push_back(json::object{{"verbs", strings(rule.verbs)}, {"nonResourceURLs", strings(rule.urls)}});
+      others.push_back(json::object{{"verbs", array_of(rule.verbs)}, {"nonResourceURLs", array_of(rule.urls)}});
   }
   json::object out{
       {"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(others)}, {"incomplete", held.incomplete}};
@@ -157,7 +151,7 @@ Result<json::object> token_status(const Call& call, view::TokenReviewSpec spec) 
   if (!verified)
     return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
   json::object out{{"authenticated", true}, {"user", auth::user_info(*verified->user)}};
-  if (!spec.audiences().empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
+  if (!spec.audiences().empty() || !verified->audiences.empty()) out["audiences"] = array_of(verified->audiences);
   return out;
 }
 

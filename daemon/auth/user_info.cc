@@ -5,12 +5,11 @@
 namespace coracle::auth {
 
 json::object user_info(const User& user) {
-  auto strings = [](const std::vector<std::string>& all) { return json::array(all.begin(), all.end()); };
   json::object out, extra;
   if (!user.name.empty()) out["username"] = user.name;
   if (!user.uid.empty()) out["uid"] = user.uid;
-  if (!user.groups.empty()) out["groups"] = strings(user.groups);
-  for (const auto& [key, values] : user.extra) extra[key] = strings(values);
+  if (!user.groups.empty()) out["groups"] = array_of(user.groups);
+  for (const auto& [key, values] : user.extra) extra[key] = array_of(values);
   if (!extra.empty()) out["extra"] = std::move(extra);
   return out;
 }

@@ -89,5 +89,6 @@ bool get_bool(const json::value& root, std::string_view dotted, bool absent = fa
 const json::object& get_object(const json::value& root, std::string_view dotted);
 const json::array& get_array(const json::value& root, std::string_view dotted);
 std::vector<std::string> get_strings(const json::value& root, std::string_view dotted);  // only the strings of an array
+inline json::array array_of(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
 
 }  // namespace coracle

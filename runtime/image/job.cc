@@ -18,8 +18,6 @@ constexpr std::string_view kKinds[] = {"pull", "import", "export", "unpack", "wr
 
 std::string_view kind_text(JobKind kind) { return kKinds[size_t(kind)]; }
 
-json::array array_of(const std::vector<std::string>& from) { return json::array(from.begin(), from.end()); }
-
 json::object credentials_json(const runtime::Credentials& from) {
   return {{"registry", from.registry},
           {"username", from.username},

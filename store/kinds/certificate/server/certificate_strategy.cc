@@ -11,24 +11,16 @@
 namespace coracle::kinds {
 namespace {
 
-json::array strings(const std::vector<std::string>& all) {
-  json::array out;
-  for (const std::string& text : all) out.emplace_back(text);
-  return out;
-}
-
 void record_user(json::value& object, const User* user) {
-  json::value& spec = make(object, "spec");
-  if (!spec.is_object()) spec.emplace_object();
-  json::object& fields = spec.get_object();
+  json::object& fields = make_object(object, "spec");
   for (std::string_view name : {"username", "uid", "groups", "extra"}) fields.erase(name);
   if (!user) return;
   fields["username"] = user->name;
   if (!user->uid.empty()) fields["uid"] = user->uid;
-  if (!user->groups.empty()) fields["groups"] = strings(user->groups);
+  if (!user->groups.empty()) fields["groups"] = array_of(user->groups);
   if (user->extra.empty()) return;
   json::object& extra = fields["extra"].emplace_object();
-  for (const auto& [key, values] : user->extra) extra[key] = strings(values);
+  for (const auto& [key, values] : user->extra) extra[key] = array_of(values);
 }
 
 void keep_spec(json::value& object, const json::value& old) {
