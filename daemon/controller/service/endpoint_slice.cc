@@ -20,9 +20,7 @@ class EndpointSliceController : public Controller {
   std::string_view name() const override { return "endpointslice"; }
 
   void subscribe(const Enqueue& enqueue) override {
-    slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
-      return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
-    });
+    index_by_service(slices_);
     follow(services_, selectors_);
     services_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) own_.forget(change.before->key());
@@ -59,9 +57,8 @@ class EndpointSliceController : public Controller {
 
  private:
   std::vector<ObjectPtr> present(const Key& key) const {
-    std::vector<ObjectPtr> slices = slices_.by_index("service", key.text());
-    std::erase_if(slices,
-                  [](const ObjectPtr& slice) { return slice->label(kManagedByLabel) != kSliceController || slice->deleting(); });
+    std::vector<ObjectPtr> slices = slices_of(slices_, key, kSliceController);
+    std::erase_if(slices, [](const ObjectPtr& slice) { return slice->deleting(); });
     return slices;
   }
   std::string zone_of(std::string_view node) const { return zone_label(nodes_.get({"", std::string(node)})); }

@@ -19,9 +19,7 @@ class EndpointSliceMirror : public Controller {
   std::string_view name() const override { return "endpointslicemirror"; }
 
   void subscribe(const Enqueue& enqueue) override {
-    slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
-      return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
-    });
+    index_by_service(slices_);
     services_.on_change([=](const Informer::Change& change) { enqueue.now(change.any().key()); });
     endpoints_.on_change([=](const Informer::Change& change) { enqueue.now(change.any().key()); });
     slices_.on_change([=](const Informer::Change& change) {
@@ -34,8 +32,10 @@ class EndpointSliceMirror : public Controller {
     if (!own_.shown(key, slices_)) return Outcome{OwnWrites::kLookAgain};
     SlicePlan plan;
     ObjectPtr endpoints = mirrored(key);
-    if (endpoints) plan = plan_slices({*endpoints, key.name, kSliceMirror}, backends_of_endpoints(*endpoints), present(key));
-    else plan.remove = present(key);
+    if (endpoints)
+      plan = plan_slices({*endpoints, key.name, kSliceMirror}, backends_of_endpoints(*endpoints),
+                         slices_of(slices_, key, kSliceMirror));
+    else plan.remove = slices_of(slices_, key, kSliceMirror);
     TRY(apply(client_, plan, key, own_));
     return Outcome{};
   }
@@ -47,11 +47,6 @@ class EndpointSliceMirror : public Controller {
     bool by_hand = service && endpoints && view::Service(*service).spec().selector().empty() &&
                    endpoints->label(kSkipMirrorLabel) != "true" && !endpoints->deleting();
     return by_hand ? endpoints : nullptr;
-  }
-  std::vector<ObjectPtr> present(const Key& key) const {
-    std::vector<ObjectPtr> slices = slices_.by_index("service", key.text());
-    std::erase_if(slices, [](const ObjectPtr& slice) { return slice->label(kManagedByLabel) != kSliceMirror; });
-    return slices;
   }
 
   Client& client_;

@@ -81,7 +81,13 @@ struct SliceOwner {
 // `wanted`: backends by address family. `present`: the slices of this owner and manager.
 SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::vector<Backend>>& wanted,
                       const std::vector<ObjectPtr>& present);
+// Carries out the plan for the Service `key`, and notes its writes in `own`. Errors: the Client's, of the first write that fails.
 Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWrites& own);
+
+// Adds an index of EndpointSlices by the Service that their label names. Call before the informers start.
+void index_by_service(Informer& slices);
+// The indexed slices of the Service that this manager wrote.
+std::vector<ObjectPtr> slices_of(const Informer& slices, const Key& service, std::string_view manager);
 
 // The backends in a user-created Endpoints object, by address family.
 std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& endpoints);

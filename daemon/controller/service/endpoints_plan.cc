@@ -13,6 +13,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr const char* kAddressed = "addressed";  // index of pods
+constexpr const char* kByService = "service";    // index of slices; the gate of the start order adds the same
 
 std::string_view family_of(std::string_view address) { return address.find(':') == address.npos ? "IPv4" : "IPv6"; }
 
@@ -390,6 +391,18 @@ void name_services(const SelectorIndex& services, const Informer::Change& pod, c
     for (Key& before : services.matching(*pod.before))
       if (!std::ranges::binary_search(concerned, before)) enqueue(std::move(before));
   for (Key& service : concerned) enqueue(std::move(service));
+}
+
+void index_by_service(Informer& slices) {
+  slices.add_index(kByService, [](const Object& slice) -> std::vector<std::string> {
+    return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
+  });
+}
+
+std::vector<ObjectPtr> slices_of(const Informer& slices, const Key& service, std::string_view manager) {
+  std::vector<ObjectPtr> found = slices.by_index(kByService, service.text());
+  std::erase_if(found, [&](const ObjectPtr& slice) { return slice->label(kManagedByLabel) != manager; });
+  return found;
 }
 
 void index_addressed(Informer& pods) {
