@@ -11,9 +11,7 @@ namespace coracle::admission {
 namespace {
 
 Quantity storage_of(const json::value& claim) {
-  const json::value* asked = view::PersistentVolumeClaim(claim).spec().resources().requests().if_contains("storage");
-  auto amount = asked ? Quantity::from_json(*asked) : Result<Quantity>(Quantity());
-  return std::move(amount).value_or(Quantity());
+  return amount_in(view::PersistentVolumeClaim(claim).spec().resources().requests(), "storage").value_or(Quantity());
 }
 
 class VolumeClaimResize : public Plugin {

@@ -32,22 +32,22 @@ void set_cpu_limit(oci::Resources& resources, int64_t millicores) {
 // The container's limit, else its pod's: a pod-level limit is an upper bound for each container. Source: kubelet, getCPULimit and
 // getMemoryLimit (semantics).
 Quantity limit_of(const json::value& pod, const json::value& container, std::string_view name) {
-  Quantity own = or_zero(amount_of(view::Container(container).resources().limits(), name));
-  return own.is_zero() ? or_zero(amount_of(view::Pod(pod).spec().resources().limits(), name)) : own;
+  Quantity own = or_zero(amount_in(view::Container(container).resources().limits(), name));
+  return own.is_zero() ? or_zero(amount_in(view::Pod(pod).spec().resources().limits(), name)) : own;
 }
 
 std::optional<Quantity> request_or_limit(const json::value& container, std::string_view name) {
   view::ResourceRequirements resources = view::Container(container).resources();
-  auto request = amount_of(resources.requests(), name);
-  return request ? request : amount_of(resources.limits(), name);
+  auto request = amount_in(resources.requests(), name);
+  return request ? request : amount_in(resources.limits(), name);
 }
 
 // The sum of the limits of all containers that run concurrently; nullopt if one has no limit.
 std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name) {
-  if (auto own = amount_of(view::Pod(pod).spec().resources().limits(), name)) return own;
+  if (auto own = amount_in(view::Pod(pod).spec().resources().limits(), name)) return own;
   Quantity sum, largest_init;
   for (const auto& container : containers_of(pod)) {
-    auto limit = amount_of(view::Container(*container.spec).resources().limits(), name);
+    auto limit = amount_in(view::Container(*container.spec).resources().limits(), name);
     if (!limit || limit->is_zero()) return std::nullopt;
     if (container.role == Role::init) largest_init = std::max(largest_init, *limit);
     else sum += *limit;
@@ -57,7 +57,7 @@ std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name)
 
 // The pod-level request beyond the sum of the containers' requests, divided equally. Source: kubelet, GetContainerOOMScoreAdjust.
 int64_t share_of_rest(const json::value& pod) {
-  auto whole = amount_of(view::Pod(pod).spec().resources().requests(), "memory");
+  auto whole = amount_in(view::Pod(pod).spec().resources().requests(), "memory");
   auto containers = containers_of(pod);
   if (!whole || containers.empty()) return 0;
   int64_t rest = whole->value();
@@ -121,14 +121,6 @@ std::set<std::string> extended_resource_names(const json::value& pod) {
   return names;
 }
 
-std::optional<Quantity> amount_of(const json::object& amounts, std::string_view name) {
-  const json::value* found = amounts.if_contains(name);
-  if (!found) return std::nullopt;
-  auto quantity = Quantity::from_json(*found);
-  if (!quantity) return std::nullopt;  // cannot happen after validation by the API
-  return *quantity;
-}
-
 QosClass qos_of(const json::value& pod) {
   std::string_view name = schema::qos_class(pod);
   if (name == "BestEffort") return QosClass::best_effort;
@@ -161,9 +153,8 @@ Quantity pod_request(const json::value& pod, std::string_view name) {
   sum += sidecars;
   sum = std::max(sum, largest);
   view::PodSpec spec = view::Pod(pod).spec();
-  if (auto own = amount_of(spec.resources().requests(), name)) sum = *own;
-  if (const auto* overhead = spec.overhead().if_contains(name))
-    if (auto extra = Quantity::from_json(*overhead)) sum += *extra;
+  if (auto own = amount_in(spec.resources().requests(), name)) sum = *own;
+  if (auto overhead = amount_in(spec.overhead(), name)) sum += *overhead;
   return sum;
 }
 
@@ -222,8 +213,8 @@ std::string unenforceable(const json::value& pod, const runtime::Enforcement& en
   bool memory = false, cpu = false;
   for (const auto& container : containers_of(pod)) {
     view::ResourceRequirements resources = view::Container(*container.spec).resources();
-    memory |= amount_of(resources.limits(), "memory").has_value();
-    cpu |= amount_of(resources.limits(), "cpu").has_value();
+    memory |= amount_in(resources.limits(), "memory").has_value();
+    cpu |= amount_in(resources.limits(), "cpu").has_value();
   }
   std::string missing;
   if (cpu && !enforcement.cpu) missing = "cpu";

@@ -19,8 +19,6 @@ enum class QosClass : uint8_t { guaranteed, burstable, best_effort };
 QosClass qos_of(const json::value& pod);
 const char* qos_name(QosClass qos);  // the pods' cgroup class: "guaranteed", "burstable", "besteffort"
 
-// One of a container's or pod's requests or limits; nullopt if it is not set.
-std::optional<Quantity> amount_of(const json::object& amounts, std::string_view name);
 // What the whole pod requests of a resource: containers, sidecars and overhead, but at least its largest init container.
 Quantity pod_request(const json::value& pod, std::string_view name);
 std::set<std::string> huge_page_names(const json::value& pod);  // the resources "hugepages-<size>" that it requests

@@ -201,4 +201,10 @@ Quantity Quantity::rounded_to_milli() const {
   return rounded;
 }
 
+std::optional<Quantity> amount_in(const json::object& amounts, std::string_view name) {
+  const json::value* found = amounts.if_contains(name);
+  auto amount = found ? Quantity::from_json(*found) : Quantity();
+  return found && amount ? std::optional(*amount) : std::nullopt;
+}
+
 }  // namespace coracle

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,5 +68,8 @@ class Quantity {
   bool negative_ = false;  // 0 is not
   Notation notation_ = Notation::decimal;
 };
+
+// The amount of a resource in a resource list, such as a container's requests. nullopt: it is not in the list, or no quantity.
+std::optional<Quantity> amount_in(const json::object& amounts, std::string_view name);
 
 }  // namespace coracle

@@ -58,9 +58,8 @@ Result<std::optional<int64_t>> amount_of(const Object& measured, const std::stri
   for (view::ContainerMetrics one : view::PodMetrics(measured).containers()) {
     if (!container.empty() && one.name() != container) continue;
     found = true;
-    const json::value* used = one.usage().if_contains(resource);
-    auto amount = used ? Quantity::from_json(*used) : Quantity();
-    if (!used || !amount) return std::optional<int64_t>();
+    std::optional<Quantity> amount = amount_in(one.usage(), resource);
+    if (!amount) return std::optional<int64_t>();
     sum += amount->milli_value();
   }
   if (!container.empty() && !found)

@@ -32,7 +32,7 @@ std::optional<Quantity> pod_storage_limit(const json::value& pod) {
   Quantity running, sidecars, starting;
   bool any = false;
   for (const auto& container : containers_of(pod)) {
-    auto limit = amount_of(view::Container(*container.spec).resources().limits(), kResource);
+    auto limit = amount_in(view::Container(*container.spec).resources().limits(), kResource);
     if (!limit) continue;
     any = true;
     if (container.role == Role::main) {
@@ -82,7 +82,7 @@ std::string storage_excess(const json::value& pod, const StorageUse& use) {
   if (auto limit = pod_storage_limit(pod); limit && use.total > limit->bytes())
     return "Pod ephemeral local storage usage exceeds the total limit of containers " + limit->text() + ". ";
   for (const auto& container : containers_of(pod)) {
-    auto limit = amount_of(view::Container(*container.spec).resources().limits(), kResource);
+    auto limit = amount_in(view::Container(*container.spec).resources().limits(), kResource);
     auto used = use.containers.find(std::string(container.name));
     bool is_counted = container.role == Role::main && limit && !limit->is_zero() && used != use.containers.end();
     if (is_counted && used->second > limit->bytes())

@@ -8,9 +8,7 @@ namespace coracle::schema {
 namespace {
 
 void add(Quantity& sum, const json::object& usage, std::string_view resource) {
-  const json::value* amount = usage.if_contains(resource);
-  auto used = amount ? Quantity::from_json(*amount) : Quantity();
-  if (used) sum += *used;
+  if (auto used = amount_in(usage, resource)) sum += *used;
 }
 
 json::value used(const CellInput& in) {

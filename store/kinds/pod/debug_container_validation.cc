@@ -203,12 +203,6 @@ void check_used_claims(view::Container container, const std::set<std::string_vie
   }
 }
 
-std::optional<Quantity> amount_in(const json::object& amounts, std::string_view name) {
-  const json::value* found = amounts.if_contains(name);
-  auto amount = found ? Quantity::from_json(*found) : Quantity();
-  return found && amount ? std::optional(*amount) : std::nullopt;
-}
-
 // The highest sum of requests at one time: first each init container with the sidecars that started before it, then all
 // containers.
 Quantity asked_together(view::PodSpec spec, std::string_view name) {

@@ -19,13 +19,6 @@ namespace {
 
 using Amount = std::optional<Quantity>;
 
-Amount amount_called(const json::object& amounts, std::string_view name) {
-  const json::value* found = amounts.if_contains(name);
-  if (!found) return std::nullopt;
-  auto quantity = Quantity::from_json(*found);
-  return quantity ? Amount(*quantity) : std::nullopt;
-}
-
 void check_ratio(const Quantity& ratio, const Amount& min, const Amount& max, const std::string& path, Findings& out) {
   if (ratio < Quantity::of_count(1)) out.invalid(path, ratio.text(), "ratio " + ratio.text() + " is less than 1");
   if (!min || !max || min->is_zero()) return;
@@ -35,9 +28,8 @@ void check_ratio(const Quantity& ratio, const Amount& min, const Amount& max, co
 }
 
 void check_limit_amounts(view::LimitRangeItem limit, std::string_view name, const std::string& path, Findings& out) {
-  Amount min = amount_called(limit.min(), name), max = amount_called(limit.max(), name),
-         usual = amount_called(limit.default_(), name), request = amount_called(limit.default_request(), name),
-         ratio = amount_called(limit.max_limit_request_ratio(), name);
+  Amount min = amount_in(limit.min(), name), max = amount_in(limit.max(), name), usual = amount_in(limit.default_(), name),
+         request = amount_in(limit.default_request(), name), ratio = amount_in(limit.max_limit_request_ratio(), name);
   if (limit.type() == "Pod") usual.reset(), request.reset();
   auto compare = [&](const Amount& less, std::string_view less_name, const Amount& more, std::string_view more_name,
                      std::string_view field, const Amount& shown) {

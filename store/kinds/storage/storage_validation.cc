@@ -203,11 +203,7 @@ json::value fixed_spec(view::PersistentVolumeClaim claim, bool bound, bool named
   return out;
 }
 
-Quantity storage_in(const json::object& amounts) {
-  const json::value* found = amounts.if_contains("storage");
-  auto amount = found ? Quantity::from_json(*found) : Quantity();
-  return amount ? *amount : Quantity();
-}
+Quantity storage_in(const json::object& amounts) { return amount_in(amounts, "storage").value_or(Quantity()); }
 
 // A class can be taken back from a claim until one has been applied.
 void check_attributes_stay(view::PersistentVolumeClaimSpec now, view::PersistentVolumeClaim before, Findings& out) {
