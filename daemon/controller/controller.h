@@ -75,6 +75,7 @@ std::unique_ptr<Controller> make_job_controller(const Context& context);
 std::unique_ptr<Controller> make_cron_job_controller(const Context& context);
 std::unique_ptr<Controller> make_ttl_after_finished(const Context& context);
 std::unique_ptr<Controller> make_horizontal_autoscaler(const Context& context);
+std::unique_ptr<Controller> make_cluster_services(const Context& context);
 std::unique_ptr<Controller> make_endpoints_controller(const Context& context);
 std::unique_ptr<Controller> make_endpoint_slice_controller(const Context& context);
 std::unique_ptr<Controller> make_endpoint_slice_mirror(const Context& context);

@@ -2,7 +2,6 @@
 // See manager.h.
 #include "daemon/controller/manager.h"
 
-#include "daemon/controller/service/cluster_services.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 

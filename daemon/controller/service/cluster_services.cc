@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// See cluster_services.h. A change enqueues a key; reconcile recreates missing objects from their last known state.
-#include "daemon/controller/service/cluster_services.h"
-
+// The Services of the API (kubernetes, with its endpoints) and of the DNS (kube-dns). The daemon creates them when it starts. If
+// they are deleted while it runs, as by `delete services --all`, this controller recreates them unchanged. A change enqueues a
+// key; reconcile recreates missing objects from their last known state.
 #include <map>
 
+#include "daemon/controller/controller.h"
 #include "runtime/base/guarded.h"
 #include "store/kinds/meta/metadata.h"
 
