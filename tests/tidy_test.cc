@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -362,6 +364,128 @@ TEST(Tidy, end_to_end_scripts_say_what_they_are_for) {
   for (const auto& prefix : prefixes) {
     auto found = paths.lower_bound(prefix);
     EXPECT_TRUE(found != paths.end() && found->starts_with(prefix)) << "no file's path begins with " << prefix;
+  }
+}
+
+const fs::path& source_root() {
+  static const char* const variable = std::getenv("CORACLE_SOURCE");
+  static const fs::path root = variable ? variable : ".";
+  return root;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A source that no meson.build names is compiled by nobody, and a test in it runs nowhere. In store/kinds the build finds them.
+TEST(Tidy, every_source_is_compiled) {
+  for (const auto& source : sources()) {
+    if (!source.path.ends_with(".cc") || source.path.starts_with("store/kinds/")) continue;
+    bool named = false;
+    for (fs::path folder = fs::path(source.path).parent_path();; folder = folder.parent_path()) {
+      const std::string name = source.path.substr(folder.empty() ? 0 : folder.string().size() + 1);
+      const std::string build = text_of(source_root() / folder / "meson.build");
+      named = build.find("'" + name + "'") != build.npos ||
+              build.find("'" + name.substr(0, name.size() - 3) + "'") != build.npos;  // a table adds ".cc"
+      if (named || folder.empty()) break;
+    }
+    EXPECT_TRUE(named) << source.path << " is in no meson.build";
+  }
+}
+
+// ---- pages ----
+
+// The paths of all files and folders of the tree.
+const std::set<std::string>& tree() {
+  static const std::set<std::string> all = [] {
+    std::set<std::string> paths{"README.md", "LICENSE", "meson.build"};
+    for (const char* folder : {"runtime", "store", "daemon", "ctl", "systemd", "tests"}) {
+      paths.insert(folder);
+      for (const auto& entry : fs::recursive_directory_iterator(source_root() / folder))
+        paths.insert(fs::relative(entry.path(), source_root()).string());
+    }
+    return paths;
+  }();
+  return all;
+}
+
+// Whether a path of the tree is `name` or, unless `whole`, ends with it. * stands for a part of one name.
+bool is_in_tree(const std::string& name, bool whole) {
+  auto any = [](auto fits) { return std::any_of(tree().begin(), tree().end(), fits); };
+  if (name.find('*') == name.npos)
+    return tree().contains(name) || (!whole && any([&](const std::string& path) { return path.ends_with("/" + name); }));
+  std::string pattern = whole ? "" : "(.*/)?";
+  for (char c : name) pattern += c == '*' ? std::string("[^/]*") : c == '.' ? std::string("\\.") : std::string(1, c);
+  return any([wanted = std::regex(pattern)](const std::string& path) { return std::regex_match(path, wanted); });
+}
+
+// A program of the tests, such as tests/daemon/scheduler/scheduler_test, which the build makes.
+bool is_built(const fs::path& path) {
+  const std::string build = text_of(source_root() / path.parent_path() / "meson.build");
+  return build.find("executable('" + path.filename().string() + "'") != build.npos;
+}
+
+// The pages name each file by its path, by the end of it, or by its path from the page's own folder.
+TEST(Tidy, pages_name_what_is_there) {
+  static const std::regex code("`([^`]*)`"), link(R"(\]\(([^)#]+)(#[^)]*)?\))");
+  static const std::regex file(R"(([\w.-]+/)*[\w.*-]+\.(h|cc|sh|py|inc|tsv|build))");
+  static const std::regex path(R"((^|[^\w./-])((runtime|store|daemon|ctl|systemd|tests)/[\w.*/-]*))");
+  size_t named = 0;
+  for (const std::string& page : tree()) {
+    if (fs::path(page).filename() != "README.md") continue;
+    const fs::path folder = fs::path(page).parent_path();
+    std::istringstream text(text_of(source_root() / page));
+    size_t number = 0;
+    for (std::string line; std::getline(text, line);) {
+      ++number;
+      const std::sregex_iterator end;
+      for (std::sregex_iterator one(line.begin(), line.end(), code); one != end; ++one) {
+        std::istringstream words((*one)[1].str());
+        for (std::string word; words >> word;) {
+          if (!std::regex_match(word, file)) continue;
+          ++named;
+          EXPECT_TRUE(is_in_tree(word, false)) << page << ":" << number << ": there is no " << word;
+        }
+      }
+      for (std::sregex_iterator one(line.begin(), line.end(), path); one != end; ++one) {
+        std::string word = (*one)[2];
+        while (word.ends_with('/') || word.ends_with('.')) word.pop_back();
+        EXPECT_TRUE(is_in_tree(word, true) || is_in_tree((folder / word).string(), true) || is_built(word))
+            << page << ":" << number << ": there is no " << word;
+      }
+      for (std::sregex_iterator one(line.begin(), line.end(), link); one != end; ++one) {
+        const std::string to = (*one)[1];
+        if (to.starts_with("http")) continue;
+        EXPECT_TRUE(tree().contains((folder / to).lexically_normal().string()))
+            << page << ":" << number << ": there is no " << to;
+      }
+    }
+  }
+  EXPECT_GT(named, 100u);
+}
+
+// The words of Kubernetes, OCI and the kernel are used, none of our own for the same things.
+TEST(Tidy, has_no_private_words) {
+  const std::vector<std::string> words = {"house",  "houses",  "rooms", "doorman", "keep_door", "StandIn",
+                                          "Outbox", "GivesUp", "Inlet", "LookAt",  "BirthSpec", "Allotment"};
+  auto is_letter = [](const std::string& line, size_t at) {
+    return at < line.size() && std::isalpha(static_cast<unsigned char>(line[at]));
+  };
+  auto look = [&](const std::string& where, const std::string& line) {
+    for (const std::string& word : words) {
+      size_t at = line.find(word);
+      if (at == line.npos || (at > 0 && is_letter(line, at - 1)) || is_letter(line, at + word.size())) continue;
+      ADD_FAILURE() << where << ": " << word << ": " << line;
+    }
+  };
+  for (const auto& source : sources())
+    if (source.path != "tests/tidy_test.cc")
+      for (size_t i = 0; i < source.lines.size(); ++i) look(source.path + ":" + std::to_string(i + 1), source.lines[i]);
+  for (const std::string& page : tree()) {
+    if (fs::path(page).filename() != "README.md") continue;
+    std::istringstream text(text_of(source_root() / page));
+    for (std::string line; std::getline(text, line);) look(page, line);
   }
 }
 
