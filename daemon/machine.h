@@ -21,15 +21,17 @@ std::string node_name_of(const std::vector<json::value>& nodes, std::string_view
 
 // The IPv4 address of this machine for others: that of the default route's interface, else the first global one that is not on an
 // interface of the daemon (coracle…), else 127.0.0.1, because a machine may have no network.
+// Errors: the kernel's.
 Result<std::string> host_address();
-// Whether the numeric address is an address of this machine or the unspecified address.
+// Whether the numeric address is an address of this machine or the unspecified address. Errors: the kernel's.
 Result<bool> has_address(const std::string& address);
 
 // Mounts a tmpfs on an existing directory, unless one is mounted there. `size` 0: half of the memory.
+// `mode`: of its root. Errors: the kernel's.
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode);
 // Mounts a hugetlbfs with pages of `page_size` and at most `size` bytes. Errors: the kernel's, for an unsupported page size.
 Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Bytes size, unsigned mode);
-// Detaches all mounts on the directory (MNT_DETACH); succeeds if there are none.
+// Detaches all mounts on the directory (MNT_DETACH); succeeds if there are none. Errors: the kernel's.
 Result<void> unmount(const std::string& directory);
 
 // Loads the AppArmor profile of type RuntimeDefault and returns its name. Blocks while it is compiled, once per boot. Errors: as

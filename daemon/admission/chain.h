@@ -16,6 +16,7 @@ namespace coracle::admission {
 class Chain {
  public:
   Chain(engine::Engine& engine, std::function<std::string()> suffix, Settings settings);
+  // Errors of both: the refusal of the first plugin that refuses, with Kubernetes' text; the plugins after it are not called.
   Result<void> admit(Request& request) const;
   Result<void> validate(const Request& request) const;
   std::vector<std::string_view> names() const;  // of the plugins, in order

@@ -39,9 +39,9 @@ struct CertificateInfo {
   WallTime not_before, not_after;
 };
 
-Result<std::string> make_key();  // PKCS#8 PEM
+Result<std::string> make_key();  // PKCS#8 PEM. Errors of this and of the next two: internal, with OpenSSL's reason
 Result<KeyPair> make_ca(std::string_view common_name);
-Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);
+Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);  // Errors: invalid too, if the CA cannot be read
 Result<CertificateInfo> read_certificate_info(std::string_view certificate);  // Errors: invalid
 bool signed_by(std::string_view certificate, std::string_view ca);
 std::string sha256_fingerprint(std::string_view certificate);  // of the DER encoding, in hexadecimal
@@ -61,8 +61,10 @@ class Pki {
   const KeyPair& admin() const { return admin_; }
   const std::string& token_key() const { return token_key_; }
 
-  // Issues new certificates for those that expire soon or lack one of `names`. Returns whether something changed.
+  // Issues new certificates for those that expire soon or lack one of `names`. Returns whether something changed. Errors: those
+  // of issue(), and of the files.
   Result<bool> renew(const PkiNames& names, const Clock& clock);
+  // A client certificate of this authority, which is not stored. Errors: those of issue().
   Result<KeyPair> client(std::string_view common_name, const std::vector<std::string>& organizations, const Clock& clock) const;
 
  private:
@@ -73,7 +75,7 @@ class Pki {
 
 // A kubeconfig for `server` with embedded certificates and key.
 std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client);
-// Writes the file, readable by root only, if its content differs.
+// Writes the file, readable by root only, if its content differs. Errors: of the file.
 Result<void> write_kubeconfig(const std::string& path, std::string_view text);
 
 }  // namespace coracle::api

@@ -21,6 +21,7 @@ struct ListParameters {         // of list, watch and deletecollection
   bool bookmarks = false;
   std::optional<int64_t> timeout_seconds;
 };
+// Errors of this and of the others that read options: bad_request, invalid.
 Result<ListParameters> read_list_parameters(const Call& call, bool watch);
 
 // Parses a resourceVersion. unparsable() is the error text of Go's parser.

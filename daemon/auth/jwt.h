@@ -21,7 +21,7 @@ class TokenSigner {  // Thread-safe.
  public:
   static Result<TokenSigner> make(std::string_view private_key);  // PEM, P-256. Errors: invalid
 
-  Result<std::string> sign(const json::object& claims) const;
+  Result<std::string> sign(const json::object& claims) const;  // the token. Errors: internal
   // The claims of a token with a valid signature of this key. The caller checks time and audience. Errors: unauthorized.
   Result<json::value> verify(std::string_view token) const;
 

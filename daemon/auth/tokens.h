@@ -31,6 +31,7 @@ class Tokens : public registry::TokenIssuer {
   Tokens(TokenSigner signer, TokenSettings settings, registry::Registry& registry);
   Result<json::value> issue(const Object& account, json::value request) override;
   // Issues a token without an expiry time, valid while account and Secret exist: for Secrets of type service-account-token.
+  // Errors: internal.
   Result<std::string> issue_lasting(const Object& account, std::string_view secret) const;
 
   struct Verified {

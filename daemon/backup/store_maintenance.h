@@ -51,10 +51,10 @@ class StoreMaintenance {
   void start_anew() const;  // call after the response to a restore was sent
 
   // {bytes, unusedBytes, objects, objectsBytes, objectsBytesMax (0: no limit), revision, check: {time, findings}}; check: the
-  // latest one.
+  // latest one. Errors: of the disk.
   Result<json::value> state();
-  json::value check();  // checks now. Returns `check` of state(); findings are logged too
-  Result<void> compact();
+  json::value check();     // checks now. Returns `check` of state(); findings are logged too
+  Result<void> compact();  // as Engine::compact_file()
   // Call once an hour. Checks and compacts the store if that is due and nothing is being written.
   void maintain();
 

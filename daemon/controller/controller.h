@@ -62,7 +62,8 @@ class Controller {
   virtual std::string_view name() const = 0;
   // Called once, before the informers start. Requests kinds and indexes and registers event handlers that enqueue keys.
   virtual void subscribe(const Enqueue& enqueue) = 0;
-  // Called by one worker at a time per key, after all caches have synced.
+  // Called by one worker at a time per key, after all caches have synced. May block for requests of the Client. An error is
+  // logged, and the key is tried again with back-off.
   virtual Result<Outcome> reconcile(const Key& key) = 0;
 };
 

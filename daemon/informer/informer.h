@@ -34,11 +34,13 @@ class Informer {
   // must not call the Client.
   void on_change(Handler handler);
   // Call before start(). Adds an index for by_index(name, value); `values` returns an object's values (such as a pod's owner
-  // uid).
+  // uid). Components that need the same index may each add it, under the same name: the first one counts.
   using Indexer = std::function<std::vector<std::string>(const Object&)>;
   void add_index(std::string name, Indexer values);
 
-  Result<void> start();                          // starts the watch
+  // Starts the watch. A server that cannot be reached, has no time or has lost the events is no error: the watch is opened later.
+  // Errors: the Client's other ones. Blocks for the Client's answer.
+  Result<void> start();
   void stop();                                   // ends it; no handler is called any more. The cache stays readable
   bool wait_synced(std::stop_token stop) const;  // blocks until the initial state is in the cache; false if stopped
   bool synced() const;
@@ -49,6 +51,7 @@ class Informer {
   // Reads: thread-safe; they block briefly at most.
   ObjectPtr get(const Key& key) const;                          // null if absent
   std::vector<ObjectPtr> list(std::string_view ns = {}) const;  // "" = all, sorted
+  // Sorted; none if no such index was added.
   std::vector<ObjectPtr> by_index(std::string_view name, std::string_view value) const;
   size_t count_by_index(std::string_view name, std::string_view value) const;  // their number; wakes none of them
   size_t size() const;

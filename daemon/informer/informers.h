@@ -19,7 +19,7 @@ class Informers {
 
   // Before start(): the informer of a kind, created on first use. After start(): the kind must have been requested before.
   Informer& of(const Kind& kind);
-  Result<void> start();
+  Result<void> start();  // all of them. Errors: those of the first that fails; those after it are not started
   // Call before subscribers are destroyed: after it returns, no handler is called. May be called repeatedly.
   void stop();
   bool wait_synced(std::stop_token stop) const;  // all of them; false if stopped

@@ -25,7 +25,7 @@ Result<Attachment> decode_attachment(std::string_view sandbox, std::string_view 
 class AttachmentRecords {
  public:
   explicit AttachmentRecords(std::string directory) : directory_(std::move(directory)) {}
-  // Unreadable records are removed and left out; their sandboxes will be attached again.
+  // Unreadable records are removed and left out; their sandboxes will be attached again. Errors of all: of the files.
   Result<std::vector<Attachment>> load();
   Result<void> store(const Attachment& attachment);
   Result<void> remove(const std::string& sandbox);  // succeeds if there is none

@@ -18,6 +18,7 @@ class MachineListeners {
   // sockets, every socket of root is the machine's own, and every one at such a port.
   explicit MachineListeners(std::string pods_cgroup) : pods_cgroup_(std::move(pods_cgroup)) {}
   // Of the calling thread's network namespace. Reads the tree of cgroups only for such sockets that it has not met before.
+  // Errors: the kernel's.
   Result<std::set<LocalPort>> read();
 
  private:

@@ -80,7 +80,8 @@ class Network {
   // Blocks until the rules reflect the informers' caches as of this call. For tests and benchmarks. Errors: timeout.
   Result<void> wait_applied(std::chrono::milliseconds longest);
 
-  // Removes all kernel objects and the content of run_dir. For uninstallation, while no daemon runs.
+  // Removes all kernel objects and the content of run_dir. For uninstallation, while no daemon runs. Errors: the
+  // kernel's, with the step that failed.
   static Result<void> cleanup(const Config& config);
 
  private:

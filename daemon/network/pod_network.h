@@ -59,14 +59,14 @@ class PodNetwork {
   bool is_lost(const std::string& link) const;  // whether an attached pod lacks the interface of this name, if it does not exist
 
   // Restores the machine's side of the network: the bridge, its addresses and routes, and veths that are down. Returns the
-  // sandboxes whose veth is gone; they must be attached again. Changes nothing if nothing is missing.
+  // sandboxes whose veth is gone; they must be attached again. Changes nothing if nothing is missing. Errors: the kernel's.
   Result<std::vector<std::string>> restore_links();
-  // The same for the guard's tables.
+  // Creates the guard's tables anew, for the pods that are attached. Errors: the kernel's.
   Result<void> restore_guard();
 
   Ipv4 gateway() const;
 
-  // Removes all interfaces of the daemon, and disables IP forwarding if the daemon has enabled it.
+  // Removes all interfaces of the daemon, and disables IP forwarding if the daemon has enabled it. Errors: the kernel's.
   static Result<void> cleanup(const std::string& run_dir);
 
  private:

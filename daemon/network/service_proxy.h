@@ -46,14 +46,14 @@ struct ServiceProxyConfig {
 
 class ServiceProxy {
  public:
-  // Adds its handlers to the informers, which must not have started and must outlive it.
+  // Adds its handlers to the informers, which must not have started and must outlive it. Errors: the kernel's.
   static Result<std::unique_ptr<ServiceProxy>> open(ServiceProxyConfig config, Informer& services, Informer& slices);
   ~ServiceProxy();
   void start(std::function<void()> applied = {});  // `applied`: called on the thread after rules were applied; must be fast
   void stop();
   bool serves(Ipv4 address) const;  // as a ready endpoint, by the applied rules or by those about to be applied
   void wake();                      // something beside Services has changed; does not block
-  // Blocks until the rules reflect the state at the time of this call.
+  // Blocks until the rules reflect the state at the time of this call. Errors: timeout after `longest`.
   Result<void> wait_applied(std::chrono::milliseconds longest);
 
  private:

@@ -11,7 +11,8 @@ class ContainerStop : private SyncPart {
  public:
   explicit ContainerStop(SyncState& state) : SyncPart(state) {}
 
-  // `step`: run_pre_stop, terminate or kill.
+  // `step`: run_pre_stop, terminate or kill. Does not wait for the end. Errors: the runtime's; a container that has ended is
+  // none.
   Result<void> stop(const Step& step);
 
  private:

@@ -21,7 +21,7 @@
 namespace coracle::node::files {
 
 // Writes the file in place and keeps its inode, for files that containers have bind-mounted. Does nothing if the text is the
-// same.
+// same. Errors of this and of the next two: errno's.
 Result<void> rewrite_file(const std::string& path, std::string_view text, unsigned mode);
 // Exactly this mode, regardless of the umask; does not follow symbolic links.
 Result<void> set_mode(const std::string& path, unsigned mode);
@@ -36,7 +36,7 @@ std::vector<oci::Device> devices(const std::string& directory = "/dev");
 // Waits for changes in a directory. An event only means that the directory must be read again.
 class DirectoryWatch {
  public:
-  static Result<DirectoryWatch> open(const std::string& directory);
+  static Result<DirectoryWatch> open(const std::string& directory);  // Errors: errno's; not_found
   // Watches the directory that has this name now: the one before may have been removed or moved away. Call it before reading the
   // directory; only from the thread that waits. Errors: of open().
   Result<void> follow(const std::string& directory);

@@ -42,7 +42,7 @@ class Metrics {
 };
 
 // The machine's usage, from the text of /proc/stat and /proc/meminfo: all CPU time except idle and iowait, and all memory that is
-// not free except inactive page cache.
+// not free except inactive page cache. Errors: internal if `stat` does not begin as it should.
 Result<Reading> read_machine_use(const std::string& stat, const std::string& meminfo);
 
 }  // namespace coracle::node

@@ -58,7 +58,8 @@ struct References {  // names of the objects that the pod's volumes refer to
 };
 References volume_references(const json::value& pod);
 
-// The directories of a pod. paths_of checks the uid before it becomes part of a path: [A-Za-z0-9-]{1,64}.
+// The directories of a pod. paths_of checks the uid before it becomes part of a path: [A-Za-z0-9-]{1,64}. Errors: invalid, also
+// if the pod's name or namespace cannot be part of a path.
 struct PodPaths {
   std::string state, memory, logs;
   std::string volume(std::string_view name) const { return state + "/volumes/" + std::string(name); }

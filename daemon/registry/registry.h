@@ -86,7 +86,7 @@ Result<void> check_continue_token(const Kind& kind, std::string_view token);
 class TokenIssuer {
  public:
   virtual ~TokenIssuer() = default;
-  // `request` is a TokenRequest with defaults. Returns it with its status.
+  // `request` is a TokenRequest with defaults. Returns it with its status. Errors: with Kubernetes' texts.
   virtual Result<json::value> issue(const Object& account, json::value request) = 0;
 };
 
@@ -100,26 +100,24 @@ class Registry {
   // `engine` and `catalogs` must outlive it.
   Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, kinds::Ranges ranges,
            const Clock& clock = system_clock(), admission::Settings admission = {});
-  void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
-  void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; called for every write of a user
-
-  void set_measure(const Kind& kind, Measure measure) {
-    measures_.emplace_back(&kind, std::move(measure));
-  }  // the same; a kind of kind.h
+  // Call these before the first request. The guard is called for every write of a user. `kind`: a constant of kind.h.
+  void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }
+  void set_guard(const Guard* guard) { guard_ = guard; }
+  void set_measure(const Kind& kind, Measure measure) { measures_.emplace_back(&kind, std::move(measure)); }
 
   engine::Engine& engine() { return engine_; }
   const schema::CatalogSource& catalogs() const { return catalogs_; }
   const Clock& clock() const { return clock_; }
 
-  // ---- reads ----
-  Result<ObjectPtr> get(const Kind& kind, const Key& key) const;
+  // ---- reads. They do not block, except for a Measure. ----
+  Result<ObjectPtr> get(const Kind& kind, const Key& key) const;  // Errors: not_found; those of a Measure
+  // Errors: bad_request for a selector or a continue token that cannot be read; gone for one that is too old; those of a Measure.
   Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
-  Result<engine::RestingPage> list_at_rest(const Kind& kind,
-                                           // With objects at rest, for callers that read one after the other.
-                                           const ListRequest& request) const;
+  // The same with objects at rest, for callers that read one after the other.
+  Result<engine::RestingPage> list_at_rest(const Kind& kind, const ListRequest& request) const;
   Result<json::value> scale(const Kind& kind, const Key& key) const;  // of a workload. Errors: not_found
 
-  // ---- writes. `body` need not be canonical. Errors have Kubernetes' texts and details. ----
+  // ---- writes. They block for the disk. `body` need not be canonical. Errors have Kubernetes' texts and details. ----
   Result<Written> create(const Kind& kind, const Key& place, json::value body, const Writer& writer);
   // PUT. `subresource`: "", "status", "scale", "finalize".
   Result<Written> update(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
@@ -130,7 +128,7 @@ class Registry {
   Result<engine::RestingPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
                                          const Writer& writer);
 
-  // ---- subresources: binding, eviction (eviction.cc), token. They return the response body. ----
+  // ---- subresources: binding, eviction (eviction.cc), token. They return the response body. Errors: as for writes. ----
   Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                          const Writer& writer);
 

@@ -49,10 +49,14 @@ class ExecOutput {
 class ExecSession {
  public:
   virtual ~ExecSession() = default;
-  virtual Result<void> write_stdin(std::string_view bytes) = 0;  // blocks while the process does not read
+  // Blocks while the process does not read. Errors: unavailable if it does not read any more, or has no standard input;
+  // cancelled.
+  virtual Result<void> write_stdin(std::string_view bytes) = 0;
   virtual void close_stdin() = 0;
   virtual void resize(uint16_t width, uint16_t height) = 0;  // in character cells
-  virtual Result<int> wait() = 0;                            // the exit code, after all output was delivered; 128+n for signal n
+  // Blocks until the process has ended and all output was delivered. Returns its exit code; 128+n for signal n. Errors: cancelled
+  // after hang_up(); the runtime's.
+  virtual Result<int> wait() = 0;
   // The client is gone: kills the process; a wait() or write_stdin() in another thread then returns soon.
   virtual void hang_up() { close_stdin(); }
 };
@@ -61,9 +65,11 @@ class PodStreams {
  public:
   virtual ~PodStreams() = default;
   // Passes the log's lines to `out` until the end, or with follow until the container has ended or `out` returns false. An empty
-  // piece means that there is nothing more for now. Blocks.
+  // piece means that there is nothing more for now. Blocks. Errors, with the kubelet's texts: not_found (no such pod);
+  // bad_request (no such container, or it has no log yet).
   virtual Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) = 0;
-  // Starts a process. `out` must outlive the session.
+  // Starts a process. `out` must outlive the session. Blocks until it runs. Errors, with the kubelet's texts: not_found (no such
+  // pod); bad_request (no such container, or the pod has ended); internal (the container does not run); the runtime's.
   virtual Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) = 0;
   // Returns a connected, non-blocking TCP socket to `port` on the pod's loopback (127.0.0.1, or else ::1). So servers that listen
   // on loopback only are reachable, and ports of other pods are not. Blocks for some seconds at most. Errors: not_found (no such
@@ -71,7 +77,9 @@ class PodStreams {
   virtual Result<Fd> connect(const Key& pod, uint16_t port, std::stop_token stop) = 0;
 };
 
-// The node's images, for `coraclectl image`: GET/POST/DELETE under /coracle/v1/images.
+// The node's images, for `coraclectl image`: GET/POST/DELETE under /coracle/v1/images. All but list() block for the network or
+// the disk. Errors: not_found; invalid for a malformed name or archive; unauthorized and unavailable of a registry; too_large;
+// conflict if a container uses what would be removed; cancelled; errno's.
 class NodeImages {
  public:
   virtual ~NodeImages() = default;

@@ -36,7 +36,7 @@ struct Copy {
   std::shared_ptr<StoredKinds> kinds;  // when read: owns the kinds of the objects
 };
 
-// Creates the file, which must not exist. Does not sync it.
+// Creates the file, which must not exist. Does not sync it. Errors: the disk's.
 Result<void> write_copy(const std::string& path, const Copy& copy);
 // Reads and verifies a copy or a store's own file: SQLite's integrity check, the layout, the tables, the digest, and every
 // object's text. Errors: invalid, with a reason that is worded to follow the file's name.

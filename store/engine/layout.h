@@ -12,7 +12,7 @@ inline constexpr int64_t kLayout = 1;
 
 Error damaged(std::string text);  // internal, with reason kDamaged
 
-// Creates the tables in a new file.
+// Creates the tables in a new file. Errors: the disk's.
 Result<void> make_tables(Database& database);
 // Errors: internal if the file is not Coracle's or has a newer layout; with reason kDamaged if SQLite finds damage. `thorough`:
 // checks every page and the order of all rows; otherwise only a quick check for the start.

@@ -13,7 +13,7 @@
 namespace coracle {
 
 // As parse_yaml(), but 1.0 and 1e3 are floats, not the integers 1 and 1000. store_whole_numbers_as_integers() makes what
-// parse_yaml() returns.
+// parse_yaml() returns. Errors: parse_yaml()'s.
 Result<std::vector<json::value>> parse_yaml_with_floats(std::string_view text, std::vector<std::string>* duplicates = nullptr);
 
 }  // namespace coracle

@@ -3,8 +3,8 @@
 // folder (job_family in store/kinds/job/job_kinds.cc). The build collects them: nothing else names a folder.
 //
 //   text (core.v1) ─▶ types, columns, constant defaults
-//   <folder>_family ─▶ default rules, validation rules, cells, conversions          server/ ─▶ strategies
-//   (store/kinds/strategy.h)
+//   <folder>_family ─▶ default rules, validation rules, cells, conversions
+//   server/ ─▶ strategies (store/kinds/strategy.h)
 //
 // A rule for a type applies to every kind that contains the type: the rules for a container apply to pods and to pod templates.
 // Constant; thread-safe.

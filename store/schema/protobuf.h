@@ -32,8 +32,8 @@ class ProtobufList {
  public:
   // `head`: the list without its items; `member` is their field. Errors: those of to_protobuf.
   static Result<ProtobufList> begin(const json::object& head, std::string_view member);
-  Result<void> add(const json::value& item);
-  std::string end();  // must be the last call
+  Result<void> add(const json::value& item);  // Errors: internal if it contradicts the schema
+  std::string end();                          // must be the last call
 
  private:
   ProtobufList() = default;
@@ -45,7 +45,7 @@ class ProtobufList {
 // One frame of a watch: length, then WatchEvent{1 type, 2 RawExtension{1 raw}}. `type`: "ADDED"; `object`: enveloped bytes.
 std::string watch_frame(std::string_view type, std::string_view object);
 
-// Messages without an envelope.
+// Messages without an envelope. Errors: as from_protobuf() and to_protobuf().
 Result<json::value> message_from_protobuf(const Type& type, std::string_view bytes);
 Result<std::string> message_to_protobuf(const Type& type, const json::value& value);
 

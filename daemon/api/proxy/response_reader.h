@@ -31,7 +31,7 @@ class ResponseReader {
   Result<std::string_view> read_body();
   const std::string& trailers() const { return trailers_; }  // the lines after a chunked body
 
-  // The bytes after the head, for a connection that changes its protocol. "" at the end.
+  // The bytes after the head, for a connection that changes its protocol. "" at the end. Errors: as read_head().
   Result<std::string_view> read_raw();
 
  private:

@@ -51,7 +51,7 @@ struct History {
 Result<History> keep_history(Client& client, const Informer& revisions, const Object& set, const LabelSelector* selector,
                              std::string_view hash_label);
 
-// Succeeds for revisions that are already deleted.
+// Succeeds for revisions that are already deleted. Errors: the API's.
 Result<void> remove_revisions(Client& client, const std::vector<ObjectPtr>& revisions);
 
 }  // namespace coracle::controller

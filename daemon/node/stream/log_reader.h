@@ -60,7 +60,8 @@ Result<void> read_log(const std::string& path, const LogOptions& options, const 
 
 // Reads the whole log and then follows it, until `running` returns false, `out` returns false, or stop. `running` is called after
 // each change and each time `watch` is woken. `watch` watches the log's directory. A reader that is slower than log rotation
-// loses only the lines of files that are removed before it reaches them.
+// loses only the lines of files that are removed before it reaches them. A log that is not there yet is waited for. Blocks. There
+// are no errors at present.
 Result<void> follow_log(const std::string& path, const LogOptions& options, const LogOut& out, files::DirectoryWatch& watch,
                         const std::function<bool()>& running, std::stop_token stop);
 

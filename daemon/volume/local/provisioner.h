@@ -77,6 +77,7 @@ class Provisioner {
   // Call after the informers have synced: deletes what an earlier process left. Blocks for a moment at most.
   void start();
   void clear();  // deletes the content of removed volumes, in the background
+  // For a key for which is_key() is true. Blocks for the disk, not for long. An error is to be tried again with back-off.
   Result<Outcome> reconcile(const Key& key);
   bool is_ours(const Object& volume) const;       // created by this node's provisioner: a local volume
   bool may_provision(const Object& claim) const;  // it names no volume, and its class has a provisioner of this daemon

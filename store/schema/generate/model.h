@@ -6,29 +6,42 @@
 //   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it; a package
 //                                             may be spread over several files
 //   order meta core apps                      the order of packages in discovery (meta.v1); others follow by name
-//   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
-//   root Table api=meta.k8s.io/v1              the apiVersion in its objects, where it is not the package's
-//   type BoolOrProbe either | One of several.  in JSON not an object with these fields but the value of one of them: the first
-//   that fits
-//     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options
+//   type Probe [atomic] | What it is.         a type; `root` instead of `type`: it has apiVersion and kind of its own
+//   root Table api=meta.k8s.io/v1             the apiVersion in its objects, where it is not the package's
+//   type BoolOrProbe either | One of several. in JSON not an object with these fields but the value of one of them: the first one
+//                                             that fits
+//     httpGet       HTTPGetAction?  1/2       a field: JSON name, type, protobuf number, options
 //     periodSeconds int32           2  default=10 | How often.
-//   resource pods Pod                          a served kind: URL name and type; its traits are indented
-//     stored v1 (the version that the store holds, where it is another one; the folder's conversions go from one to the other)
-//     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale
-//     pkg.Type verbs column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
-//     selectable NAME [= PATH] [or PATH] [else TEXT]      what field selectors may name beside metadata; where it stands in the
-//     object as it is stored; where else to look, and what it is when it is nowhere MARK · FACT VALUE      the words of kMarks
-//     and kTraits in parse.cc; what they mean stands at KindTraits in catalog.h
+//   resource pods Pod                         a served kind: URL name and type. Indented below it, one a line:
+//     stored v1                               the version that the store holds, if it is another one; the folder's conversions go
+//                                             from one to the other
+//     cluster                                 it has no namespace
+//     short po                                further: categories all, singular x, names label
+//     verbs all
+//     sub status get,patch,update             a subresource and its verbs; `sub scale pkg.Type VERBS`: its body has another type
+//     column Name string/name = path metadata.name     `wide` before `=`: only with -o wide; ` | ` its description
+//     selectable NAME [= PATH] [or PATH] [else TEXT]     what field selectors may name beside metadata; where it is in the
+//                                             stored object; where else to look, and what it is if it is nowhere
+//     counts-generations                      a fact, or `FACT VALUE`: a word of kMarks or kTraits in parse.cc; KindTraits in
+//                                             catalog.h explains it
 //
 // Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the
 // package, or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
-// Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when
-// it has none. Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it
-// is an address; path: what a URL can hold. Options: required (empty: but may be empty), default=<JSON>, default=rule (one that
-// depends on more: the code of its folder has it), enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
-// a rule of its folder checks the field), keys=a,b (list merges by these), set (list is a set), merge[=key], retain and replace
-// (strategic merge patch), atomic (map or object is replaced as a whole), granular (object merges by its fields, though its type
-// is atomic).
+//
+// Number: `3`; `2/3` if protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-`: none.
+//
+// Names: subdomain (the rule if nothing is said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it is an
+// address; path: what a URL can contain.
+//
+// Options:
+//   required           with `empty`: but it may be empty
+//   default=<JSON>     default=rule: it depends on more, and the code of its folder has it
+//   enum=A,B           closed; known=A,B: open
+//   ruled              required and enum are for documents only: a rule of its folder checks the field
+//   keys=a,b           a list merges by these; set: the list is a set
+//   merge[=key]        strategic merge patch; likewise retain and replace
+//   atomic             the map or object is replaced as a whole; granular: the object merges by its fields, though its type is
+//                      atomic
 #pragma once
 
 #include <map>
