@@ -233,8 +233,8 @@ class Exec {
   virtual Fd take_stdin() = 0;  // invalid if not requested; with a terminal: its master, used for all three
   virtual Fd take_stdout() = 0;
   virtual Fd take_stderr() = 0;
-  virtual Result<void> resize(uint16_t width, uint16_t height) = 0;
-  virtual Result<int> wait(std::stop_token stop) = 0;  // blocks; exit code, 128 + signal. Errors: cancelled
+  virtual Result<void> resize(uint16_t width, uint16_t height) = 0;  // in character cells. Errors: invalid without a terminal
+  virtual Result<int> wait(std::stop_token stop) = 0;                // blocks; exit code, 128 + signal. Errors: cancelled
 };
 
 struct Usage {
@@ -250,6 +250,9 @@ struct Enforcement {
   std::string missing;
 };
 
+// Thread-safe. Operations on one sandbox take turns, and block while coracle-pause works for it; reading its state does not wait
+// for them. Errors of all functions that name a sandbox or a container, beside those stated: not_found if there is none; the
+// kernel's, with the step.
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -267,7 +270,7 @@ class Runtime {
 
   // All sandboxes, including those from before a restart. Does not block for long.
   virtual Result<std::vector<SandboxState>> sandboxes() = 0;
-  virtual Result<SandboxState> sandbox(const std::string& id) = 0;  // Errors: not_found
+  virtual Result<SandboxState> sandbox(const std::string& id) = 0;
 
   // Creates the namespaces, the cgroup and pause; the network namespace has only loopback, up. Errors: already_exists, and the
   // kernel's with the step; after an error nothing is left behind.
@@ -277,17 +280,19 @@ class Runtime {
   // The log files stay.
   virtual Result<void> remove_sandbox(const std::string& id) = 0;
   // Sets the cpu.weight (1 to 10000) of a class's cgroup, which is its share of CPU time against other classes. Does nothing if
-  // enforcement().cpu is false.
+  // enforcement().cpu is false. Errors: invalid for a malformed class.
   virtual Result<void> set_class_weight(const std::string& cgroup_class, uint64_t weight) = 0;
 
   // Returns when the container's program has been executed, or fails with the step and leaves nothing behind. Errors: invalid or
   // not_found for a wrong specification (no such program: worded as runc does); conflict if the id is in use.
   virtual Result<void> start_container(const std::string& sandbox_id, const ContainerSpec& spec) = 0;
+  // Signals the container's first process. Succeeds if the container has ended.
   virtual Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) = 0;
   // Sends SIGKILL to all processes in the container's cgroup.
   virtual Result<void> kill_container(const std::string& sandbox_id, const std::string& id) = 0;
   // Removes an exited container: its record and its writable layer. Errors: conflict while it runs.
   virtual Result<void> remove_container(const std::string& sandbox_id, const std::string& id) = 0;
+  // Returns when the program has been executed. Errors: as start_container(); conflict if the container is not running.
   virtual Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) = 0;
   // Receives the container's output from now on, in addition to its log, and writes its input if that was opened and is
   // requested. wait() returns when the container ends; the destructor only detaches. Errors: not_found; conflict if it is not

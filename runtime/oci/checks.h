@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of validate.h by subject, and their shared helpers. Each check examines one subject of a specification and names the
-// invalid field of config.json. None accesses the machine: what only the kernel can decide fails at the launch.
+// invalid field of config.json. None accesses the machine: what only the kernel can decide fails at the launch. Errors: invalid;
+// unsupported for what is valid and not provided.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 
 namespace coracle::oci {
 
-Result<Spec> parse_spec(const json::value& config);               // Errors: invalid, with the field
+Result<Spec> parse_spec(const json::value& config);               // Errors of all three: invalid, with the field
 Result<Process> parse_process(const json::value& process);        // only the `process` object
 Result<Resources> parse_resources(const json::value& resources);  // only the `linux.resources` object
 

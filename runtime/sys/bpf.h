@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device controller of cgroup v2: a BPF program that runs whenever a process of the cgroup opens or creates a device node.
-// Source: kernel Documentation/admin-guide/cgroup-v2.rst "Device controller"; bpf(2); linux/bpf.h.
+// Errors: errno's. Source: kernel Documentation/admin-guide/cgroup-v2.rst "Device controller"; bpf(2); linux/bpf.h.
 #pragma once
 
 #include <cstdint>

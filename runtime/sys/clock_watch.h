@@ -10,7 +10,7 @@ namespace coracle::sys {
 
 class ClockWatch {
  public:
-  static Result<ClockWatch> open();
+  static Result<ClockWatch> open();     // Errors: errno's
   const Fd& fd() const { return fd_; }  // readable after the clock was set; slewing does not count
   // True if the clock was set since the last call. Does not block.
   bool was_set();

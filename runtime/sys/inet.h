@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // IPv4 sockets for datagrams and connections, for servers and clients that handle many at once (DNS). Nonblocking and
-// close-on-exec. A call that would block returns unavailable (EAGAIN): wait with epoll. Source: ip(7), udp(7), tcp(7).
+// close-on-exec. A call that would block returns unavailable (EAGAIN): wait with epoll. Other errors: errno's.
+// Source: ip(7), udp(7), tcp(7).
 #pragma once
 
 #include <compare>

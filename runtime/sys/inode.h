@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creating inodes and setting their metadata: device nodes, hard links, owners, times, extended attributes, and I/O at an offset.
 // Unpacking an image layer needs these beside file.h. Everything works by descriptor, or by the descriptor of the parent and one
-// name that is not followed.
+// name that is not followed. Errors: errno's.
 // Source: mknod(2), link(2), utimensat(2), xattr(7), syncfs(2), lseek(2) SEEK_DATA, ioctl_ficlone(2).
 #pragma once
 

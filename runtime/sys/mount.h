@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mounts as descriptors: they are created, configured and passed on without being attached in our own mount namespace.
+// Mounts as descriptors: they are created, configured and passed on without being attached in our own mount namespace. Errors:
+// errno's, unless stated.
 // Source: fsopen(2), open_tree(2), mount_setattr(2), move_mount(2), pivot_root(2); Linux 5.12 and later.
 #pragma once
 

@@ -39,7 +39,7 @@ Result<bool> in_initial_user_namespace();  // reads /proc/self/uid_map
 Result<bool> may_set_groups();             // /proc/self/setgroups
 
 // A new time namespace for children to enter. This process must have one thread; its later fork() children are created in the
-// namespace.
+// namespace. Errors: the kernel's.
 struct ClockOffset {
   std::string clock;  // "monotonic", "boottime"
   int64_t seconds = 0;

@@ -25,7 +25,7 @@ struct UdpFlow {                         // addresses in host order
 
 // Calls `gone` for every IPv4 UDP flow in conntrack and deletes those for which it returns true, so that NAT rules apply to their
 // next packet again. Deletes at most about 260,000 flows, 4096 at a time. Returns the number of deleted flows. The run time grows
-// with the table.
+// with the table. Errors: the kernel's.
 Result<size_t> forget_udp_flows(const std::function<bool(const UdpFlow&)>& gone);
 
 enum class TableFamily : uint8_t { ip, arp };
@@ -50,7 +50,7 @@ Result<std::vector<ExpiringElement>> expiring_elements(const std::string& table,
 // Receives notifications of table changes by anybody (for example a firewall's reload, which flushes everything).
 class TableMonitor {
  public:
-  static Result<TableMonitor> open();
+  static Result<TableMonitor> open();  // Errors: the kernel's
   const Fd& fd() const { return fd_; }
   struct News {
     size_t removals = 0;  // deletions of the table

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Network namespaces by descriptor. A namespace is a property of a thread, so work in another one runs on a helper thread that
-// ends with it: no caller is left in the wrong namespace. Source: network_namespaces(7), setns(2).
+// ends with it: no caller is left in the wrong namespace. Errors: errno's. Source:
+// network_namespaces(7), setns(2).
 #pragma once
 
 #include <functional>

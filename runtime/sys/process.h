@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes by pidfd, and the properties of our own process: capabilities, resource limits, the boot id.
-// Source: clone3(2), pidfd_open(2), waitid(2), prlimit(2), capabilities(7).
+// Errors: errno's, unless stated. Source: clone3(2), pidfd_open(2), waitid(2), prlimit(2), capabilities(7).
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream sockets and waiting: listening, accepting, waiting for readiness, and an eventfd that wakes a waiting thread. All
-// sockets are non-blocking and close-on-exec; a caller that waits gives a timeout. Source: tcp(7), epoll(7).
+// sockets are non-blocking and close-on-exec; a caller that waits gives a timeout. Errors: errno's, unless stated. Source:
+// tcp(7), epoll(7).
 #pragma once
 
 #include <chrono>

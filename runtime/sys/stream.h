@@ -11,7 +11,7 @@
 
 namespace coracle::sys {
 
-// A connection to the listener at `path`.
+// A connection to the listener at `path`. Errors: too_large for a long path; errno's.
 Result<Fd> connect_stream(const std::string& path);
 
 using Deadline = std::chrono::steady_clock::time_point;

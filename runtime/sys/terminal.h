@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terminals of this process: raw mode and back, window sizes, and copying between descriptors. Source: termios(3), tty_ioctl(4).
+// Terminals of this process: raw mode and back, window sizes, and copying between descriptors. Errors: errno's. Source:
+// termios(3), tty_ioctl(4).
 #pragma once
 
 #include <array>

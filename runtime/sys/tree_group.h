@@ -13,6 +13,7 @@
 namespace coracle::sys {
 
 // True if the root belongs to the group, grants it all access, and has the setgid bit, so that new entries inherit the group.
+// Errors: errno's.
 Result<bool> is_of_group(const Fd& root, uint32_t group);
 // Gives every entry to the group. Files become readable and writable for it; directories become accessible too and get the setgid
 // bit. Links are changed themselves, not followed. The root is changed last, so that an interrupted run does not look complete.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A walk through a directory tree that a container controls and may change at the same time. Every step is by descriptor. It
-// follows no link and crosses no mount, and its memory grows neither with depth nor with width. Source: openat2(2), readdir(3).
+// follows no link and crosses no mount, and its memory grows neither with depth nor with width. Errors: errno's, unless stated.
+// Source: openat2(2), readdir(3).
 #pragma once
 
 #include <sys/stat.h>
