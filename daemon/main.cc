@@ -19,8 +19,8 @@
 #include <variant>
 
 #include "daemon/daemon.h"
+#include "daemon/idle_detector.h"
 #include "daemon/journal.h"
-#include "daemon/lull.h"
 #include "daemon/machine.h"
 #include "daemon/registry_source.h"
 #include "daemon/service_manager.h"
@@ -95,16 +95,16 @@ bool has_come(const Moment& moment) { return moment && system_clock().steady() >
 // Frees memory when the daemon is idle. Polls only while there is work, and sleeps until the next request otherwise.
 class Resting {
  public:
-  explicit Resting(const Daemon& daemon) : daemon_(daemon), look_at_(system_clock().steady() + Lull::kLookPause) {}
+  explicit Resting(const Daemon& daemon) : daemon_(daemon), look_at_(system_clock().steady() + IdleDetector::kLookPause) {}
   const Moment& look_at() const { return look_at_; }
 
   void woken() {
-    if (!look_at_) look_at_ = system_clock().steady() + Lull::kLookPause;
+    if (!look_at_) look_at_ = system_clock().steady() + IdleDetector::kLookPause;
   }
   void look() {
-    if (!look_at_ && lull_.is_overdue(daemon_.work_done())) woken();  // work without requests: restarting pods, jobs
+    if (!look_at_ && detector_.is_overdue(daemon_.work_done())) woken();  // work without requests: restarting pods, jobs
     if (!has_come(look_at_)) return;
-    Lull::Verdict verdict = lull_.look(daemon_.work_done());
+    IdleDetector::Verdict verdict = detector_.look(daemon_.work_done());
     if (verdict.rest) daemon_.rest();
     look_at_.reset();
     if (verdict.look_again) look_at_ = system_clock().steady() + *verdict.look_again;
@@ -113,7 +113,7 @@ class Resting {
 
  private:
   const Daemon& daemon_;
-  Lull lull_;
+  IdleDetector detector_;
   Moment look_at_;  // the start was work, too
 };
 

@@ -9,7 +9,7 @@ volumes=$T/state/volumes
 finish() { local status=$?; ! mountpoint -q "$volumes" || umount -l "$volumes"; (exit $status); cleanup; }
 start_machine
 trap finish EXIT
-# 40 s: memory is freed after 4 s of rest, and again 25 s later, when the threads that had nothing to do have ended (lull.h).
+# 40 s: memory is freed after 4 s of rest, and again 25 s later, when the threads that had nothing to do have ended (idle_detector.h).
 quick && { claims=20 at_once=10 seconds=40 count=10; } || { claims=500 at_once=50 seconds=60 count=100; }
 in_ns "$driver" pods "$T/etc/admin.kubeconfig" 2 || exit 1
 mkdir -p "$volumes"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lull: detects when the daemon has become idle, so that memory can be freed. Pure: it gets the number of requests and changes
-// and returns whether to free memory now and when to look again. It is polled while there is work and a few times afterwards;
-// then only after the next request.
+// IdleDetector: detects when the daemon has become idle, so that memory can be freed. Pure: it gets the number of requests and
+// changes and returns whether to free memory now and when to look again. It is polled while there is work and a few times
+// afterwards; then only after the next request.
 //   work ─▶ look, look, … every kLookPause ─▶ twice little work ─▶ rest ─▶ rest again when idle threads have ended ─▶ no polling
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace coracle {
 
-class Lull {
+class IdleDetector {
  public:
   static constexpr std::chrono::seconds kLookPause{2};
   static constexpr std::chrono::seconds kOnceMore{25};  // longer than the idle time of the API server's threads

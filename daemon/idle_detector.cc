@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// See lull.h.
-#include "daemon/lull.h"
+// See idle_detector.h.
+#include "daemon/idle_detector.h"
 
 #include <utility>
 
 namespace coracle {
 
-Lull::Verdict Lull::look(uint64_t done) {
+IdleDetector::Verdict IdleDetector::look(uint64_t done) {
   uint64_t since = done - std::exchange(last_, done);
   bool due = done - rested_ >= kWorthIt;
   if (std::exchange(once_more_, false) && !due) return {true, std::nullopt};
