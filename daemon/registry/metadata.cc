@@ -32,6 +32,11 @@ json::object& make_metadata(json::value& object) {
   return metadata.get_object();
 }
 
+std::string given_revision(const json::value& body) {
+  std::string_view given = metadata_of(body).resource_version();
+  return given == "0" ? std::string() : std::string(given);
+}
+
 Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
   if (!body.is_object()) return bad_request("the body must be a JSON object");
   json::object& object = body.get_object();

@@ -13,6 +13,9 @@ namespace coracle::registry {
 
 json::object& make_metadata(json::value& object);  // the metadata, created if absent
 
+// The resourceVersion in a client's body, which the present object has to have; "": none is demanded. "0" demands none.
+std::string given_revision(const json::value& body);
+
 // Checks that the body has this kind and place; fills in apiVersion, kind, namespace and name if they are absent. Errors:
 // bad_request with Kubernetes' text.
 Result<void> settle_place(const Kind& kind, json::value& body, const Key& key);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The write pipeline. Each verb is a sequence of steps; rules of a kind come from the catalog and the strategy.
+// The write pipeline. Each verb is a sequence of steps; rules of a kind come from the catalog and the strategy. Reads are in
+// reads.cc, a pod's binding in binding.cc, its eviction in eviction.cc.
 #include "daemon/registry/registry.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/scale.h"
 #include "runtime/base/text.h"
-#include "store/engine/continue_token.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/object/object.h"
 #include "store/object/patch.h"
@@ -41,12 +41,6 @@ json::value take_status(json::value& object) {
   json::value taken = status ? std::move(*status) : json::value();
   object.get_object().erase("status");
   return taken;
-}
-
-// Absent for "" and "0".
-std::string given_revision(const json::value& body) {
-  std::string_view given = metadata_of(body).resource_version();
-  return given == "0" ? std::string() : std::string(given);
 }
 
 // State that can be observed again need not be synced to the disk before it is visible.
@@ -438,90 +432,6 @@ Writer internal_writer(std::string field_manager) {
   writer.field_manager = std::move(field_manager);
   writer.internal = true;
   return writer;
-}
-
-// ---- reads ----
-
-const Measure* Registry::measure_of(const Kind& kind) const {
-  for (const auto& [measured, measure] : measures_)
-    if (*measured == kind) return &measure;
-  return nullptr;
-}
-
-Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
-  if (const Measure* measure = measure_of(kind)) {
-    std::vector<ObjectPtr> found = TRY((*measure)(key.ns, key.name, {}));
-    if (found.empty()) return not_found(kind, key.name);
-    return std::move(found.front());
-  }
-  const schema::KindPtr served = TRY(catalogs_.find(kind));
-  const schema::KindInfo& info = *served;
-  auto found = engine_.get(info.stored().kind, key);
-  if (!found && found.error().code() == Code::not_found) return not_found(kind, key.name);
-  if (found && !info.is_stored()) return schema::shown_as(info, *std::move(found));
-  return found;
-}
-
-Result<engine::ListOptions> Registry::list_options(const schema::KindPtr& kind, const ListRequest& request) const {
-  engine::ListOptions options;
-  options.matches = TRY(make_filter(kind, request.options.label_selector, request.options.field_selector));
-  if (const std::vector<Key>& only = request.options.only; !only.empty())
-    options.matches = [only = std::set<Key>(only.begin(), only.end()), matches = std::move(options.matches)](
-                          const Object& object) { return only.contains(object.key()) && (!matches || matches(object)); };
-  options.ns = request.options.ns;
-  options.limit = size_t(std::max<int64_t>(request.options.limit, 0));
-  options.continue_token = request.options.continue_token;
-  options.at = request.exactly;
-  return options;
-}
-
-Result<engine::ListPage> Registry::measured(const Measure& measure, const engine::ListOptions& options) const {
-  std::vector<ObjectPtr> items = TRY(measure(options.ns, {}, options.matches));
-  if (options.matches) std::erase_if(items, [&](const ObjectPtr& item) { return !options.matches(*item); });
-  return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
-}
-
-Result<void> check_continue_token(const Kind& kind, std::string_view token) {
-  TRY(engine::ContinueToken::parse(token, kind.namespaced));
-  return {};
-}
-
-Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {
-  const schema::KindPtr served = TRY(catalogs_.find(kind));
-  const schema::KindInfo& info = *served;
-  engine::ListOptions options = TRY(list_options(served, request));
-  if (const Measure* measure = measure_of(kind)) return measured(*measure, options);
-  if (info.is_stored()) return engine_.list(kind, options);
-  engine::RestingPage stored = TRY(engine_.list_at_rest(info.stored().kind, options));
-  engine::ListPage page{{}, stored.revision, std::move(stored.continue_token), stored.remaining};
-  for (const RestingPtr& object : stored.items) page.items.push_back(schema::shown_as(info, object->awake()));
-  return page;
-}
-
-Result<engine::RestingPage> Registry::list_at_rest(const Kind& kind, const ListRequest& request) const {
-  const schema::KindPtr served = TRY(catalogs_.find(kind));
-  const schema::KindInfo& info = *served;
-  engine::ListOptions options = TRY(list_options(served, request));
-  if (const Measure* measure = measure_of(kind)) {
-    engine::ListPage now = TRY(measured(*measure, options));
-    engine::RestingPage page{{}, now.revision, {}, {}};
-    for (const ObjectPtr& object : now.items) page.items.push_back(object->at_rest());
-    return page;
-  }
-  engine::RestingPage page = TRY(engine_.list_at_rest(info.stored().kind, options));
-  if (info.is_stored()) return page;
-  for (RestingPtr& object : page.items) object = schema::shown_as(info, object->awake())->at_rest();
-  return page;
-}
-
-Result<json::value> Registry::scale(const Kind& kind, const Key& key) const {
-  auto workload = get(kind, key);
-  if (workload) return scale_of(**workload);
-  if (workload.error().code() != Code::not_found) return workload.take_error();
-  std::string part = std::string(kind.resource) + "/scale";
-  Kind named = kind;
-  named.resource = part;
-  return not_found(named, key.name);
 }
 
 // ---- create ----
@@ -922,54 +832,6 @@ Result<json::value> Registry::create_subresource(const Kind& kind, const Key& ke
   if (kind == kPod && subresource == "eviction") return evict(key, std::move(body), writer);
   if (kind == kServiceAccount && subresource == "token") return issue_token(key, std::move(body), writer);
   return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
-}
-
-Result<json::value> Registry::bind(const Key& key, const json::value& body, const Writer& writer) {
-  view::Binding binding(body);
-  std::string node(binding.target().name()), uid(binding.metadata().uid()), revision = given_revision(body);
-  std::string_view target_kind = binding.target().kind();
-  if (node.empty()) return invalid({"", "v1", "Binding", "bindings"}, key.name, {required("target.name")});
-  if (!target_kind.empty() && target_kind != "Node" && target_kind != "Minion")
-    return invalid({"", "v1", "Binding", "bindings"}, key.name,
-                   {not_supported("target.kind", "\"" + std::string(target_kind) + "\"", {"Node", "<empty>"})});
-  const schema::KindPtr served = TRY(catalogs_.find(kPod));
-  const schema::KindInfo& info = *served;
-  auto bound = modify(
-      {info, kinds::strategy_of(kPod), key, "binding"},
-      [&](const Object& pod) -> Result<json::value> {
-        if (!uid.empty() && uid != pod.uid())
-          return conflict(kPod, key.name,
-                          "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + pod.uid());
-        if (!revision.empty() && revision != std::to_string(pod.revision())) return stale_conflict(kPod, key.name);
-        if (pod.deleting())
-          return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
-        std::string has(view::Pod(pod).spec().node_name());
-        if (!has.empty()) return conflict(kPod, key.name, "pod " + key.name + " is already assigned to node \"" + has + "\"");
-        json::value out = changeable_copy(pod);
-        make(out, "spec.nodeName") = node;
-        json::value& conditions = make(out, "status.conditions");
-        if (!conditions.is_array()) conditions.emplace_array();
-        json::object scheduled{{"type", "PodScheduled"},
-                               {"status", "True"},
-                               {"lastTransitionTime", format_time(clock_.now())},
-                               {"observedGeneration", view::Pod(pod).metadata().generation()}};
-        auto& all = conditions.get_array();
-        auto there = std::find_if(all.begin(), all.end(),
-                                  [](const json::value& c) { return view::PodCondition(c).type() == "PodScheduled"; });
-        if (there == all.end()) all.push_back(std::move(scheduled));
-        else *there = std::move(scheduled);
-        for (const auto& [name, value] : binding.metadata().annotations()) {
-          json::value& annotations = make_metadata(out)["annotations"];
-          if (!annotations.is_object()) annotations.emplace_object();
-          annotations.get_object()[name] = value;
-        }
-        return out;
-      },
-      revision.empty(), writer);
-  if (!bound) return bound.take_error();
-  json::value answer = success_status();
-  answer.get_object()["code"] = 201;
-  return answer;
 }
 
 Result<json::value> Registry::issue_token(const Key& key, json::value body, const Writer& writer) {

@@ -109,7 +109,7 @@ class Registry {
   const schema::CatalogSource& catalogs() const { return catalogs_; }
   const Clock& clock() const { return clock_; }
 
-  // ---- reads. They do not block, except for a Measure. ----
+  // ---- reads (reads.cc). They do not block, except for a Measure. ----
   Result<ObjectPtr> get(const Kind& kind, const Key& key) const;  // Errors: not_found; those of a Measure
   // Errors: bad_request for a selector or a continue token that cannot be read; gone for one that is too old; those of a Measure.
   Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
@@ -128,7 +128,7 @@ class Registry {
   Result<engine::RestingPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
                                          const Writer& writer);
 
-  // ---- subresources: binding, eviction (eviction.cc), token. They return the response body. Errors: as for writes. ----
+  // ---- subresources: binding.cc, eviction.cc, and tokens. They return the response body. Errors: as for writes. ----
   Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                          const Writer& writer);
 
