@@ -38,11 +38,10 @@ Amounts defaults_of(view::LimitRange range, const json::object& (view::LimitRang
 std::vector<std::string> fill(json::value& container, std::string_view list, const Amounts& defaults) {
   std::vector<std::string> set;
   if (defaults.empty()) return set;
-  json::value& amounts = make(container, "resources." + std::string(list));
-  if (!amounts.is_object()) amounts.emplace_object();
+  json::object& amounts = make_object(container, "resources." + std::string(list));
   for (const auto& [name, amount] : defaults) {
-    if (amounts.get_object().contains(name)) continue;
-    amounts.get_object()[name] = amount.text();
+    if (amounts.contains(name)) continue;
+    amounts[name] = amount.text();
     set.push_back(name);
   }
   return set;
@@ -64,9 +63,7 @@ void give_defaults(json::value& pod, view::LimitRange range) {
     }
   }
   if (told.empty()) return;
-  json::value& annotations = make(pod, "metadata.annotations");
-  if (!annotations.is_object()) annotations.emplace_object();
-  annotations.get_object()[kAnnotation] = "LimitRanger plugin set: " + join(told, "; ");
+  make_object(pod, "metadata.annotations")[kAnnotation] = "LimitRanger plugin set: " + join(told, "; ");
 }
 
 // ---- bounds ----

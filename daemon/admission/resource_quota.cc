@@ -111,9 +111,8 @@ class Demand {
     std::optional<Amounts> sum = TRY(charge(quota));
     if (!sum) return std::optional<json::value>();
     json::value body = changeable_copy(quota);
-    json::value& into = make(body, "status.used");
-    if (!into.is_object()) into.emplace_object();
-    for (const auto& [name, amount] : *sum) into.get_object()[name] = amount.text();
+    json::object& into = make_object(body, "status.used");
+    for (const auto& [name, amount] : *sum) into[name] = amount.text();
     return std::optional<json::value>(std::move(body));
   }
 

@@ -82,9 +82,8 @@ Result<void> set_scheduling(Request& request, const Object& runtime_class) {
       return refuse(request, "conflict: runtimeClass.scheduling.nodeSelector[" + key + "] = " + theirs +
                                  "; pod.spec.nodeSelector[" + key + "] = " + ours);
     }
-    json::value& selector = make(pod, "spec.nodeSelector");
-    if (!selector.is_object()) selector.emplace_object();
-    selector.get_object()[wanted.key()] = wanted.value();
+    json::object& selector = make_object(pod, "spec.nodeSelector");
+    selector[wanted.key()] = wanted.value();
   }
   json::array tolerations = merged(view::Pod(pod).spec().tolerations().raw(), scheduling.tolerations().raw());
   if (!tolerations.empty()) make(pod, "spec.tolerations") = std::move(tolerations);

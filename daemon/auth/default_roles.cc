@@ -134,9 +134,8 @@ std::vector<DefaultObject> parsed() {
 bool add_missing(json::value& there, const json::value& wanted, std::string_view path) {
   bool changed = false;
   for (const auto& [key, value] : get_object(wanted, path)) {
-    json::value& at = make(there, path);
-    if (!at.is_object()) at.emplace_object();
-    if (!at.get_object().contains(key)) at.get_object()[key] = value, changed = true;
+    json::object& at = make_object(there, path);
+    if (!at.contains(key)) at[key] = value, changed = true;
   }
   return changed;
 }
@@ -145,9 +144,7 @@ bool add_missing(json::value& there, const json::value& wanted, std::string_view
 bool append_missing(json::value& there, const json::value& wanted, std::string_view path) {
   bool changed = false;
   for (const json::value& item : get_array(wanted, path)) {
-    json::value& at = make(there, path);
-    if (!at.is_array()) at.emplace_array();
-    json::array& list = at.get_array();
+    json::array& list = make_array(there, path);
     if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item), changed = true;
   }
   return changed;
@@ -184,9 +181,8 @@ std::optional<json::value> reconciled(const DefaultObject& wanted, const json::v
     bool compared_all = true;
     Rules missing = aggregated ? Rules{} : uncovered(read_rules(there), read_rules(wanted.body), &compared_all);
     if (!missing.empty() && compared_all) {
-      json::value& rules = make(out, "rules");
-      if (!rules.is_array()) rules.emplace_array();
-      for (json::value& rule : write_rules(compacted(missing))) rules.get_array().push_back(std::move(rule));
+      json::array& rules = make_array(out, "rules");
+      for (json::value& rule : write_rules(compacted(missing))) rules.push_back(std::move(rule));
       changed = true;
     }
     changed |= append_missing(out, wanted.body, "aggregationRule.clusterRoleSelectors");

@@ -54,10 +54,9 @@ void place_on(const std::string& node_name, json::value& pod) {
 
 // No taint evicts a static pod: its mirror would only be created again. Source: kubelet, pkg/kubelet/config/common.go.
 void tolerate_every_eviction(json::value& pod) {
-  json::value& tolerations = make(pod, "spec.tolerations");
-  if (!tolerations.is_array()) tolerations.emplace_array();
+  json::array& tolerations = make_array(pod, "spec.tolerations");
   json::array kept;
-  for (json::value& item : tolerations.get_array()) {
+  for (json::value& item : tolerations) {
     view::Toleration toleration(item);
     bool same = toleration.operator_() == "Exists" && toleration.effect() == "NoExecute" && toleration.key().empty();
     if (!same) kept.push_back(std::move(item));

@@ -14,12 +14,11 @@ constexpr std::string_view kType = "DisruptionAllowed";
 
 void set_condition(json::value& budget, std::string_view status, std::string_view reason, std::string_view message,
                    WallTime now) {
-  json::value& list = make(budget, "status.conditions");
-  if (!list.is_array()) list.emplace_array();
+  json::array& list = make_array(budget, "status.conditions");
   json::object* condition = nullptr;
-  for (json::value& one : list.get_array())
+  for (json::value& one : list)
     if (view::Condition(one).type() == kType) condition = &one.get_object();
-  if (!condition) condition = &list.get_array().emplace_back(json::object{{"type", kType}}).get_object();
+  if (!condition) condition = &list.emplace_back(json::object{{"type", kType}}).get_object();
   const json::value* before = condition->if_contains("status");
   if (!before || *before != json::value(status)) (*condition)["lastTransitionTime"] = format_time(now);
   (*condition)["status"] = status;

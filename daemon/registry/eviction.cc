@@ -84,9 +84,7 @@ Result<json::value> charged(const Object& budget, const Object& pod, WallTime no
   json::value out = changeable_copy(budget);
   if (!was_charged) make(out, "status.disruptionsAllowed") = allowed - 1;
   if (!was_charged && allowed == 1) quota::set_allowed_condition(out, now);
-  json::value& disrupted = make(out, "status.disruptedPods");
-  if (!disrupted.is_object()) disrupted.emplace_object();
-  disrupted.get_object()[pod.name()] = format_time(now);
+  make_object(out, "status.disruptedPods")[pod.name()] = format_time(now);
   return out;
 }
 
@@ -117,9 +115,7 @@ bool is_another(const Object& pod, const DeleteOptions& options) {
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
   if (is_another(pod, options)) return stale_conflict(kPod, pod.name());
   json::value out = changeable_copy(pod);
-  json::value& conditions = make(out, "status.conditions");
-  if (!conditions.is_array()) conditions.emplace_array();
-  json::array& all = conditions.get_array();
+  json::array& all = make_array(out, "status.conditions");
   json::object fresh{{"type", "DisruptionTarget"},
                      {"status", "True"},
                      {"lastTransitionTime", format_time(now)},

@@ -26,11 +26,7 @@ Error wrong_version(std::string_view found, std::string_view expected) {
 
 }  // namespace
 
-json::object& make_metadata(json::value& object) {
-  json::value& metadata = make(object, "metadata");
-  if (!metadata.is_object()) metadata.emplace_object();
-  return metadata.get_object();
-}
+json::object& make_metadata(json::value& object) { return make_object(object, "metadata"); }
 
 std::string given_revision(const json::value& body) {
   std::string_view given = metadata_of(body).resource_version();

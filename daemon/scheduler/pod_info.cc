@@ -68,9 +68,8 @@ LabelSelector selector_of(const view::TopologySpreadConstraint& view, const Obje
   for (std::string_view key : view.match_label_keys()) {
     const json::value* value = pod.labels().if_contains(key);
     if (!value || !selector.is_object() || !seen.insert(key).second) continue;
-    json::value& expressions = make(selector, "matchExpressions");
-    if (!expressions.is_array()) expressions.emplace_array();
-    expressions.get_array().push_back({{"key", key}, {"operator", "In"}, {"values", json::array{*value}}});
+    json::array& expressions = make_array(selector, "matchExpressions");
+    expressions.push_back({{"key", key}, {"operator", "In"}, {"values", json::array{*value}}});
   }
   auto read = LabelSelector::from_json(&selector);
   return read ? std::move(*read) : LabelSelector::nothing();

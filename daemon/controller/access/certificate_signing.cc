@@ -21,9 +21,8 @@ bool issued(const json::value& request) { return !view::CertificateSigningReques
 json::value with_condition(const json::value& request, std::string_view type, std::string_view reason, std::string_view message,
                            WallTime now) {
   json::value out = request;
-  json::value& conditions = make(out, "status.conditions");
-  if (!conditions.is_array()) conditions.emplace_array();
-  conditions.get_array().push_back(json::object{
+  json::array& conditions = make_array(out, "status.conditions");
+  conditions.push_back(json::object{
       {"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}, {"lastUpdateTime", format_time(now)}});
   return out;
 }

@@ -393,9 +393,7 @@ json::value job_pod(const ObservedJob& observed, std::optional<int64_t> index) {
     json::value* containers = pod.at("spec").as_object().if_contains(list);
     if (!containers || !containers->is_array()) continue;
     for (json::value& container : containers->get_array()) {
-      json::value& variables = make(container, "env");
-      if (!variables.is_array()) variables.emplace_array();
-      json::array& list_of = variables.get_array();
+      json::array& list_of = make_array(container, "env");
       auto is_index = [](const json::value& variable) { return view::EnvVar(variable).name() == kIndexVariable; };
       if (std::any_of(list_of.begin(), list_of.end(), is_index)) continue;
       std::string field = "metadata.labels['" + std::string(kCompletionIndex) + "']";

@@ -23,10 +23,9 @@ std::optional<LabelSelector> default_selector(const Object& pod, const Lister& l
     }
   }
   // As matchExpressions, because both may require different values of one label, and a map has one value per label.
-  json::value& expressions = make(selector, "matchExpressions");
-  if (!expressions.is_array()) expressions.emplace_array();
+  json::array& expressions = make_array(selector, "matchExpressions");
   for (const auto& [key, value] : labels)
-    expressions.get_array().push_back({{"key", key}, {"operator", "In"}, {"values", json::array{value}}});
+    expressions.push_back({{"key", key}, {"operator", "In"}, {"values", json::array{value}}});
   auto read = LabelSelector::from_json(&selector);
   if (!read || read->empty()) return std::nullopt;
   return std::move(*read);

@@ -21,9 +21,8 @@ json::object condition_of(std::string_view type, std::string_view status, std::s
 
 // The transition time stays while the status is unchanged.
 void set_condition(json::value& object, json::object condition) {
-  json::value& list = make(object, "status.conditions");
-  if (!list.is_array()) list.emplace_array();
-  for (json::value& one : list.get_array()) {
+  json::array& list = make_array(object, "status.conditions");
+  for (json::value& one : list) {
     view::CustomResourceDefinitionCondition old(one);
     if (old.type() != std::string_view(condition["type"].get_string())) continue;
     if (old.status() == std::string_view(condition["status"].get_string())) {
@@ -32,7 +31,7 @@ void set_condition(json::value& object, json::object condition) {
     one = std::move(condition);
     return;
   }
-  list.get_array().push_back(std::move(condition));
+  list.push_back(std::move(condition));
 }
 
 class Naming {
@@ -59,11 +58,10 @@ class Naming {
   }
 
   void copy(std::string_view field) {
-    json::value& names = make(object_, "status.acceptedNames");
-    if (!names.is_object()) names.emplace_object();
+    json::object& names = make_object(object_, "status.acceptedNames");
     const json::value* wanted = wanted_names().members().if_contains(field);
-    if (wanted) names.get_object()[field] = *wanted;
-    else names.get_object().erase(field);
+    if (wanted) names[field] = *wanted;
+    else names.erase(field);
   }
 
   bool accepted() const { return reason_.empty(); }
@@ -115,11 +113,9 @@ void note_stored_version(json::value& object) {
   for (view::CustomResourceDefinitionVersion version : view::CustomResourceDefinition(object).spec().versions()) {
     if (!version.storage()) continue;
     std::string name(version.name());
-    json::value& stored = make(object, "status.storedVersions");
-    if (!stored.is_array()) stored.emplace_array();
-    const json::array& all = stored.get_array();
-    bool known = std::any_of(all.begin(), all.end(), [&](const json::value& one) { return one == json::value(name); });
-    if (!known) stored.get_array().emplace_back(name);
+    json::array& stored = make_array(object, "status.storedVersions");
+    bool known = std::any_of(stored.begin(), stored.end(), [&](const json::value& one) { return one == json::value(name); });
+    if (!known) stored.emplace_back(name);
     return;
   }
 }

@@ -12,17 +12,14 @@ namespace {
 constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
 
 void label_with_name(json::value& object) {
-  json::value& labels = make(object, "metadata.labels");
-  if (!labels.is_object()) labels.emplace_object();
-  labels.get_object()[kNameLabel] = view::Namespace(object).metadata().name();
+  json::object& labels = make_object(object, "metadata.labels");  // before the name is read, which may move
+  labels[kNameLabel] = view::Namespace(object).metadata().name();
 }
 
 void prepare_namespace_create(json::value& object) {
   label_with_name(object);
   make(object, "status.phase") = "Active";
-  json::value& finalizers = make(object, "spec.finalizers");
-  if (!finalizers.is_array()) finalizers.emplace_array();
-  json::array& all = finalizers.get_array();
+  json::array& all = make_array(object, "spec.finalizers");
   if (std::find(all.begin(), all.end(), json::value("kubernetes")) == all.end()) all.push_back("kubernetes");
 }
 

@@ -25,9 +25,8 @@ void merge_label_keys(json::value& pod, json::value& term) {
     for (const json::value& key : get_array(term, field)) {
       const json::value* value = key.is_string() ? view::Pod(pod).metadata().labels().if_contains(key.get_string()) : nullptr;
       if (!value) continue;
-      json::value& expressions = make(*selector, "matchExpressions");
-      if (!expressions.is_array()) expressions.emplace_array();
-      expressions.get_array().push_back(json::object{{"key", key}, {"operator", op}, {"values", json::array{*value}}});
+      json::array& expressions = make_array(*selector, "matchExpressions");
+      expressions.push_back(json::object{{"key", key}, {"operator", op}, {"values", json::array{*value}}});
     }
   }
 }

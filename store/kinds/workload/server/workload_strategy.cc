@@ -20,9 +20,7 @@ int64_t generation_of(const json::value& set) {
 }
 
 void write_generation(json::value& set, int64_t generation) {
-  json::value& annotations = make(set, "metadata.annotations");
-  if (!annotations.is_object()) annotations.emplace_object();
-  annotations.get_object()[kGeneration] = std::to_string(generation);
+  make_object(set, "metadata.annotations")[kGeneration] = std::to_string(generation);
 }
 
 Result<void> begin_counting(json::value& set, const Allocation&) {
