@@ -45,7 +45,7 @@ class Network {
                                                Informer& pods, EventSink* events = nullptr);
   ~Network();
 
-  // Whom the network informs. Both are called on the thread "network" and must be fast; an empty one is left out.
+  // Called on the thread "network"; they must be fast. An empty one is not called.
   struct Callbacks {
     std::function<void()> rules_applied;  // the answers of serves() may have changed
     // The sandbox's interface is gone although it was not detached. attach() then gives the sandbox the same address.

@@ -31,8 +31,8 @@ namespace coracle::registry {
 
 enum class FieldValidation { ignore, warn, strict };
 
-// What the parser of a body has found: warnings about keys that occur twice. They are told as Kubernetes does for each form.
-// Source: sigs.k8s.io/json, kubernetes_patch.go; apimachinery runtime/serializer/json; apiserver endpoints/handlers/patch.go.
+// Warnings of the parser of a body about keys that occur twice. Their place among the other warnings depends on the form of the
+// body. Source: sigs.k8s.io/json, kubernetes_patch.go; apimachinery runtime/serializer/json; apiserver endpoints/handlers/patch.go.
 struct Duplicates {
   enum class Form : uint8_t {
     json,   // of an object: in the order of the body, among the unknown fields, but none that is itself unknown

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child between clone3 and exec: a clone of coracle-pause for a pod, a program of its own for coracle-oci (launcher.h).
-// It walks the launch plan, or dies saying which step did not work. It never returns, allocates nothing, and touches no state of
-// its launcher's beside what Launch names. The launcher has one thread.
+// It carries out the launch plan, or reports the step that failed and exits. It never returns, allocates nothing, and touches no
+// state of its launcher except what Launch names. The launcher has one thread.
 //
 //   [cgroup v1] ─▶ [wait for kGo] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks
 //     ─▶ [gate: hooks of the launcher] ─▶ createContainer hooks ─▶ pivot ─▶ limits and labels ─▶ [user namespace] ─▶ user,
 //     capabilities ─▶ [held: until started] ─▶ startContainer hooks, each with the process's seccomp filter ─▶ seccomp, exec
-// Who enters a container that is there has its labels first, and no procfs of the host's when it comes there.
+// A process that enters an existing container gets its labels first, and has closed the host's procfs before it enters.
 #pragma once
 
 #include "runtime/launch/flat_plan.h"

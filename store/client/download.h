@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a URL holds. Apart from http.h, because it is about no API server: nothing of ours is sent, and redirections are followed.
+// Downloads a URL. Separate from http.h, because it is not about an API server: no credentials are sent, and redirects are
+// followed.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML with its numbers as they are written. It stands apart from yaml.h, because only those need it who identify a text by what
-// it holds: the identity must stay when the reading of numbers changes.
+// YAML with its numbers as they are written. Separate from yaml.h, because only callers that identify a text by its content need
+// it: the identity must stay the same when the reading of numbers changes.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values mean that are no objects and yet have a schema of their own in Kubernetes' documents: for OpenAPI and explain.
+// Descriptions of the types that are not objects but have a schema of their own in Kubernetes' documents, such as Time and
+// Quantity: for OpenAPI and explain.
 #pragma once
 
 #include <string_view>

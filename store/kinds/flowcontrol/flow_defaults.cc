@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See flow.h; also the defaults of the two kinds that depend on other fields.
+// See flow_defaults.h; also the defaults of the two kinds that depend on other fields.
 #include "store/kinds/flowcontrol/flow_defaults.h"
 
 #include "store/kinds/flowcontrol/flowcontrol_kinds.h"

@@ -9,13 +9,13 @@
 
 namespace coracle::schema {
 
-// Of a pod's spec: duplicate topology spread constraints, scheduling gates (placement.cc); containers and what they use of the
-// pod: devices, hooks, sysctls, claims, the operating system (debug_container_validation.cc).
+// Of a pod's spec: duplicate topology spread constraints, scheduling gates (placement_validation.cc); containers and what they
+// use of the pod: devices, hooks, sysctls, claims, the operating system (debug_container_validation.cc).
 void check_placement(const json::value& spec, const std::string& path, Findings& out);
 void check_surroundings(const json::value& spec, const std::string& path, Findings& out);
 
-// What a pod's annotations from before fields of the same meaning say: their format, and on create that they agree with the
-// fields (pod_template_validation.cc).
+// Annotations that are older than the fields with the same meaning (seccomp, AppArmor): their format, and on create that they
+// agree with the fields (pod_template_validation.cc).
 void check_profile_annotations(const json::value& pod, Findings& out);
 void check_profiles_agree(const json::value& pod, Findings& out);
 

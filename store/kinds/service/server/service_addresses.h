@@ -3,7 +3,7 @@
 // no lock is held while the disk is written, and Services are created at once.
 //   lock ▸ choose among what no other has ▸ reserve ▸ unlock ─▶ validate ▸ commit ─▶ the Hold is destroyed: what was committed
 //   stands in the index, the rest is free again
-// What is reserved for a write that fails afterwards was taken for others meanwhile, as in Kubernetes. Thread-safe.
+// While a write is pending, its values are taken for all others, also if it fails afterwards, as in Kubernetes. Thread-safe.
 #pragma once
 
 #include <memory>
