@@ -43,6 +43,7 @@ class Plugin {
   virtual Result<void> validate(const Request& request, const ClusterState& cluster) const;
 };
 
+// One for each plugin; what it does is said in its file. chain.cc has their order.
 std::unique_ptr<Plugin> make_namespace_lifecycle();
 std::unique_ptr<Plugin> make_limit_ranger();
 std::unique_ptr<Plugin> make_service_account();

@@ -64,6 +64,7 @@ using Header = std::pair<std::string, std::string>;
 // The headers of every response: Cache-Control, Audit-ID, warnings, and the uids of its flow schema and priority level.
 std::vector<Header> common_headers(const Call& call);
 
+// Responds with the error as a Status, in the requested encoding.
 void answer_error(Call& call, const Error& error);
 void answer_error(Exchange& exchange, const Error& error);  // before the request is parsed
 void answer_text(Call& call, int status, std::string text);

@@ -44,6 +44,7 @@ struct DeleteParameters {
 // The options from the body or, without a body, from the query; dryRun counts in both places. Reads the body.
 Result<DeleteParameters> read_delete_parameters(Call& call);
 
+// The error for options that contradict each other. `options`: as for read_writer().
 Error invalid_options(std::string_view options, std::vector<Cause> causes);
 
 }  // namespace coracle::api

@@ -22,6 +22,7 @@ using Rules = std::vector<Rule>;
 Rules read_rules(const json::value& role);
 json::array write_rules(const Rules& rules);
 
+// Whether the rule allows the request; a rule with names does so only for an object of one of these names.
 bool allows(const Rule& rule, const Attributes& asked);
 // The same for any name of the object.
 bool allows_some(const Rule& rule, const Attributes& asked);

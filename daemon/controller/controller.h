@@ -67,6 +67,7 @@ class Controller {
   virtual Result<Outcome> reconcile(const Key& key) = 0;
 };
 
+// One for each controller; what it does is said in its file. manager.cc makes them.
 std::unique_ptr<Controller> make_deployment_controller(const Context& context);
 std::unique_ptr<Controller> make_replica_set_controller(const Context& context);
 std::unique_ptr<Controller> make_replication_controller(const Context& context);

@@ -28,7 +28,7 @@ struct LevelRule {
   ShareSettings shares;
   QueueSettings queues;
 };
-LevelRule read_level(const json::value& object);
+LevelRule read_level(const json::value& object);  // of a PriorityLevelConfiguration; values out of bounds are bounded
 
 class SchemaRule {
  public:

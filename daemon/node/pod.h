@@ -42,6 +42,8 @@ class ContainerIndex {
   std::unordered_map<std::string_view, const json::value*> statuses_;
 };
 
+// Always for a sidecar, never for an ephemeral container. Otherwise the container's own policy, else the pod's, of which Always
+// means for an init container: after a failure.
 RestartPolicy restart_policy(const json::value& pod, const ContainerRef& container);
 // Whether one of the container's restartPolicyRules restarts it after this exit code.
 bool restarts_by_rule(const json::value& container, int exit_code);
@@ -71,7 +73,7 @@ struct PodPaths {
 };
 Result<PodPaths> paths_of(const AgentConfig& config, const Key& pod, std::string_view uid);
 
-bool is_pod_uid(std::string_view uid);
+bool is_pod_uid(std::string_view uid);  // whether it can be a part of a path
 
 // The host name and the domain name in the pod, from spec.hostname, spec.subdomain and the pod's name.
 std::string hostname_of(const json::value& pod);

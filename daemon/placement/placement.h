@@ -19,6 +19,7 @@ inline constexpr std::string_view kRegionLabel = "topology.kubernetes.io/region"
 // node/topology (GetZoneKey).
 std::string zone_of(const json::object& labels);
 
+// Whether the node, or one with these labels and this name, matches the term. An empty term matches nothing.
 bool node_matches(const view::NodeSelectorTerm& term, const Object& node);
 bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name);
 // Whether the node matches spec.nodeSelector and the required node affinity.

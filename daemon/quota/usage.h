@@ -26,7 +26,7 @@ bool in_scopes(const Kind& kind, const json::value& quota, const json::value& ob
 // Whether the quota applies to the object: it limits a resource that the kind uses (by status.hard), and its scopes match.
 bool matches(const Kind& kind, const json::value& quota, const json::value& object);
 
-std::vector<std::string> names_of(const json::object& list);
+std::vector<std::string> names_of(const json::object& list);  // of the resources in a list
 // The storage class of a claim, from its spec or from the older annotation; "": none.
 std::string storage_class_of(const json::value& claim);
 

@@ -10,7 +10,7 @@ namespace coracle::registry {
 
 constexpr size_t kGeneratedPrefixMax = 58;  // 63 less the five added characters
 
-std::string make_uid();
+std::string make_uid();                        // random, in lower case
 std::string random_suffix(size_t length = 5);  // of letters and digits that cannot form words
 std::string generate_name(std::string_view prefix);
 

@@ -8,7 +8,7 @@
 
 namespace coracle::registry {
 
-json::value scale_of(const Object& workload);
+json::value scale_of(const Object& workload);  // the body of /scale
 // `workload` with the replicas of the decoded `scale`. Errors: invalid if they are negative, conflict if the scale has another
 // uid or resourceVersion.
 Result<json::value> apply_scale(const Object& workload, const json::value& scale);

@@ -20,7 +20,7 @@ struct Configuration {
   std::chrono::seconds volumes_bound_within{600};
 };
 
-Configuration default_configuration();
+Configuration default_configuration();  // one profile, with Kubernetes' defaults
 // YAML or JSON. Errors: invalid, with the field, the plugin, or the plugin's argument.
 Result<Configuration> read_configuration(std::string_view text);
 

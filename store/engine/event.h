@@ -32,6 +32,7 @@ struct RestingEvent {
   RestingPtr before;
 };
 
+// The one from the other. A missing object stays null.
 RestingEvent at_rest(const Event& event);
 Event awake(const RestingEvent& event);
 

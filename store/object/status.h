@@ -15,7 +15,7 @@
 
 namespace coracle {
 
-int http_status(const Error& error);
+int http_status(const Error& error);             // 404
 std::string_view reason_of(const Error& error);  // "NotFound"; details().reason takes precedence
 // A details().reason that is omitted from the Status, as where Kubernetes returns an error of its storage.
 constexpr std::string_view kReasonUnknown = "Unknown";

@@ -109,6 +109,7 @@ struct Type {
   uint16_t index() const;  // position in all_types()
 };
 
+// Of the schema text.
 std::span<const Type> all_types();
 std::span<const Package> all_packages();
 

@@ -49,6 +49,7 @@ bool is_claim_bound(const Key& claim, const Lister& lister);
 // The first of the pod's bound volumes that cannot be had on the node; "": none.
 std::string volume_elsewhere(const PodInfo& pod, const NodeInfo& node, const Lister& lister);
 
+// One for each plugin; what it does is said in its file. configuration.cc has their order and weights.
 std::unique_ptr<Plugin> make_scheduling_gates();
 std::unique_ptr<Plugin> make_priority_sort();
 std::unique_ptr<Plugin> make_node_unschedulable();

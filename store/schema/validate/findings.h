@@ -74,6 +74,7 @@ std::vector<std::string> env_name_problems(std::string_view text);
 std::vector<std::string> port_name_problems(std::string_view text);
 bool is_ip(std::string_view text);
 
+// Each adds a finding for a value that is not what its name says. check_immutable: for one that has changed.
 void check_port_number(Findings& out, const std::string& path, int64_t port);
 void check_port_or_name(Findings& out, const std::string& path, const json::value* port);
 void check_labels(Findings& out, const std::string& path, const json::object& labels);
