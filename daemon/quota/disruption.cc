@@ -14,17 +14,13 @@ constexpr std::string_view kType = "DisruptionAllowed";
 
 void set_condition(json::value& budget, std::string_view status, std::string_view reason, std::string_view message,
                    WallTime now) {
-  json::array& list = make_array(budget, "status.conditions");
-  json::object* condition = nullptr;
-  for (json::value& one : list)
-    if (view::Condition(one).type() == kType) condition = &one.get_object();
-  if (!condition) condition = &list.emplace_back(json::object{{"type", kType}}).get_object();
-  const json::value* before = condition->if_contains("status");
-  if (!before || *before != json::value(status)) (*condition)["lastTransitionTime"] = format_time(now);
-  (*condition)["status"] = status;
-  (*condition)["reason"] = reason;
-  (*condition)["message"] = message;
-  (*condition)["observedGeneration"] = view::PodDisruptionBudget(budget).status().observed_generation();
+  json::object& condition = make_condition(make_array(budget, "status.conditions"), kType);
+  const json::value* before = condition.if_contains("status");
+  if (!before || *before != json::value(status)) condition["lastTransitionTime"] = format_time(now);
+  condition["status"] = status;
+  condition["reason"] = reason;
+  condition["message"] = message;
+  condition["observedGeneration"] = view::PodDisruptionBudget(budget).status().observed_generation();
 }
 
 }  // namespace

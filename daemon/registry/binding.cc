@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The binding of a pod to its node. A pod is bound once, and not while it is being deleted. Source: Kubernetes
 // pkg/registry/core/pod/storage/storage.go (BindingREST).
-#include <algorithm>
-
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/registry.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/schema/views.h"
@@ -38,11 +37,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
                                {"status", "True"},
                                {"lastTransitionTime", format_time(clock_.now())},
                                {"observedGeneration", view::Pod(pod).metadata().generation()}};
-        json::array& all = make_array(out, "status.conditions");
-        auto there = std::find_if(all.begin(), all.end(),
-                                  [](const json::value& c) { return view::PodCondition(c).type() == "PodScheduled"; });
-        if (there == all.end()) all.push_back(std::move(scheduled));
-        else *there = std::move(scheduled);
+        make_condition(make_array(out, "status.conditions"), "PodScheduled") = std::move(scheduled);
         for (const auto& [name, value] : binding.metadata().annotations()) make_object(out, "metadata.annotations")[name] = value;
         return out;
       },

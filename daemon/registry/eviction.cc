@@ -7,6 +7,7 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/registry.h"
 #include "runtime/base/text.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/pod/pod_state.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -115,16 +116,13 @@ bool is_another(const Object& pod, const DeleteOptions& options) {
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
   if (is_another(pod, options)) return stale_conflict(kPod, pod.name());
   json::value out = changeable_copy(pod);
-  json::array& all = make_array(out, "status.conditions");
   json::object fresh{{"type", "DisruptionTarget"},
                      {"status", "True"},
                      {"lastTransitionTime", format_time(now)},
                      {"reason", "EvictionByEvictionAPI"},
                      {"message", "Eviction API: evicting"}};
-  auto found = std::find_if(all.begin(), all.end(),
-                            [](const json::value& each) { return view::PodCondition(each).type() == "DisruptionTarget"; });
-  if (found == all.end()) all.push_back(std::move(fresh));
-  else if (view::PodCondition(*found).status() != "True") *found = std::move(fresh);
+  if (!has_true_condition(out, "DisruptionTarget"))
+    make_condition(make_array(out, "status.conditions"), "DisruptionTarget") = std::move(fresh);
   return out;
 }
 

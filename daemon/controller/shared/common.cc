@@ -152,15 +152,10 @@ void set_condition(json::array& conditions, const Condition& condition, WallTime
                      {"reason", condition.reason},
                      {"message", condition.message}};
   if (with_update_time) fresh["lastUpdateTime"] = time;
-  auto* present = const_cast<json::value*>(find_condition(conditions, condition.type));
-  if (!present) {
-    conditions.push_back(std::move(fresh));
-    return;
-  }
-  view::Condition before(*present);
+  view::Condition before(find_condition(conditions, condition.type));
   if (before.status() == condition.status && before.has_last_transition_time())
     fresh["lastTransitionTime"] = before.last_transition_time();
-  *present = std::move(fresh);
+  make_condition(conditions, condition.type) = std::move(fresh);
 }
 
 void drop_condition(json::array& conditions, std::string_view type) {

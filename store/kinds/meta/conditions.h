@@ -28,6 +28,14 @@ inline const json::value* find_condition(const json::value& object, std::string_
   return find_condition(conditions_of(object).raw(), type);
 }
 
+// The condition of this type in the list of an object that is being changed. If there is none, one is appended that has only its
+// type.
+inline json::object& make_condition(json::array& conditions, std::string_view type) {
+  for (json::value& one : conditions)
+    if (one.is_object() && view::Condition(one).type() == type) return one.get_object();
+  return conditions.emplace_back(json::object{{"type", type}}).get_object();
+}
+
 inline bool has_true_condition(const json::value& object, std::string_view type) {
   return view::Condition(find_condition(object, type)).status() == "True";
 }

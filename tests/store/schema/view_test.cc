@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views read JSON by the schema's names, and tolerate any input.
+// Views read JSON by the schema's names, and tolerate any input. Conditions, which most kinds have, by their type.
 #include <gtest/gtest.h>
 
 #include <type_traits>
 
+#include "store/kinds/meta/conditions.h"
 #include "store/schema/views.h"
 
 namespace coracle {
@@ -123,6 +124,18 @@ static_assert(std::is_constructible_v<view::PodSpec, json::object&> &&
 static_assert(!std::is_constructible_v<view::Pod, json::value> && !std::is_constructible_v<view::Pod, const json::value>);
 static_assert(!std::is_constructible_v<view::PodSpec, json::object>);
 static_assert(!std::is_convertible_v<const json::value&, view::Pod>);
+
+TEST(Conditions, are_found_or_made_by_their_type) {
+  json::value object = parsed(R"({"status":{"conditions":[{"type":"A","status":"True"},{"type":"B","status":"False"}]}})");
+  json::array& list = make_array(object, "status.conditions");
+  make_condition(list, "B")["status"] = "True";
+  make_condition(list, "C")["status"] = "Unknown";
+  EXPECT_EQ(to_text(object), R"({"status":{"conditions":[{"type":"A","status":"True"},{"type":"B","status":"True"},)"
+                             R"({"type":"C","status":"Unknown"}]}})");
+  EXPECT_TRUE(has_true_condition(object, "B"));
+  EXPECT_FALSE(has_true_condition(object, "C"));
+  EXPECT_EQ(find_condition(object, "D"), nullptr);
+}
 
 }  // namespace
 }  // namespace coracle

@@ -5,6 +5,7 @@
 
 #include "runtime/base/text.h"
 #include "store/kinds/custom_resource/server/definition_names.h"
+#include "store/kinds/meta/conditions.h"
 #include "store/kinds/strategy.h"
 #include "store/object/object.h"
 #include "store/schema/catalog.h"
@@ -22,16 +23,11 @@ json::object condition_of(std::string_view type, std::string_view status, std::s
 // The transition time stays while the status is unchanged.
 void set_condition(json::value& object, json::object condition) {
   json::array& list = make_array(object, "status.conditions");
-  for (json::value& one : list) {
-    view::CustomResourceDefinitionCondition old(one);
-    if (old.type() != std::string_view(condition["type"].get_string())) continue;
-    if (old.status() == std::string_view(condition["status"].get_string())) {
-      condition["lastTransitionTime"] = old.last_transition_time();
-    }
-    one = std::move(condition);
-    return;
-  }
-  list.push_back(std::move(condition));
+  const std::string type(condition["type"].get_string());
+  view::Condition before(find_condition(list, type));
+  if (before && before.status() == std::string_view(condition["status"].get_string()))
+    condition["lastTransitionTime"] = before.last_transition_time();
+  make_condition(list, type) = std::move(condition);
 }
 
 class Naming {
