@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Scheduling with the running daemon: the [sig-scheduling] lines of Kubernetes' conformance suite, each under its name, and the
 # extensions of this scheduler. Capacity is an extended resource that the node gets through the API, as in that suite.
-# for: daemon/scheduler daemon/placement
+# for: daemon/scheduler daemon/placement daemon/registry/binding
 . "$(dirname "$0")/lib.sh"
 start_machine
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The common verbs, with kubectl 1.20, 1.32 and 1.36 and with coraclectl: the same changes of objects, the same exit codes, the
 # columns of Kubernetes. Each client works in its own namespace against the same live daemon.
-# for: ctl/apply ctl/create ctl/delete ctl/edit ctl/get ctl/print daemon/api/resources daemon/registry/registry store/schema/apply store/schema/merge store/schema/table store/object/patch daemon/api/openapi
+# for: ctl/apply ctl/create ctl/delete ctl/edit ctl/get ctl/print daemon/api/resources daemon/registry/reads daemon/registry/registry store/schema/apply store/schema/merge store/schema/table store/object/patch daemon/api/openapi
 . "$(dirname "$0")/lib.sh"
 start_machine
 
