@@ -6,12 +6,11 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <system_error>
 #include <thread>
-#include <tuple>
 
+#include "daemon/api/idle_connections.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
@@ -64,72 +63,16 @@ Error busy() {
   return Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
 }
 
-struct Connection {
-  explicit Connection(Fd socket, std::shared_ptr<SSL_CTX> context) : tls(std::move(socket), std::move(context)) {}
-  TlsConnection tls;
-  uint64_t token = 0;
-  bool greeted = false;  // the handshake is complete
-  SteadyTime rests_since{};
-  SteadyTime rests_until{};              // closed if nothing arrives by then
-  std::optional<SteadyTime> head_until;  // the deadline of a head that has begun
-  bool in_set = false;                   // registered in the ReadySet
-  size_t blank_bytes = 0;                // empty lines before the request
-  bool long_head = false;                // counted in Shared::long_heads
-  size_t lingers = 0;                    // after a final response: how many more input bytes are discarded
-  bool hurries = false;                  // its last request was there when it was waited for
-};
-using ConnectionPtr = std::shared_ptr<Connection>;
-
-// Connections at rest, by token. What orders them must not change meanwhile. Every call takes logarithmic time, because a flood
-// of connections makes many.
-class Resting {
- public:
-  bool empty() const { return all_.empty(); }
-  size_t size() const { return all_.size(); }
-  void add(ConnectionPtr connection) {
-    const uint64_t token = connection->token;
-    const bool is_wanted = connection->greeted && connection->lingers == 0;
-    Place place{{is_wanted, connection->rests_since, token}, {connection->rests_until, token}};
-    by_worth_.insert(place.worth), by_end_.insert(place.end);
-    all_.emplace(token, std::pair(std::move(connection), place));
-  }
-  ConnectionPtr take(uint64_t token) {  // null if absent
-    auto found = all_.extract(token);
-    if (!found) return nullptr;
-    auto& [connection, place] = found.mapped();
-    by_worth_.erase(place.worth), by_end_.erase(place.end);
-    return std::move(connection);
-  }
-  // First those without a completed handshake and those with a final response, then the one that has been idle for longest. Null
-  // if there is none.
-  ConnectionPtr take_least_wanted() { return empty() ? nullptr : take(std::get<uint64_t>(*by_worth_.begin())); }
-  ConnectionPtr take_overdue(SteadyTime now) {  // null if there is none
-    return first_end() <= now ? take(by_end_.begin()->second) : nullptr;
-  }
-  SteadyTime first_end() const { return empty() ? SteadyTime::max() : by_end_.begin()->first; }
-
- private:
-  using Worth = std::tuple<bool, SteadyTime, uint64_t>;
-  using End = std::pair<SteadyTime, uint64_t>;
-  struct Place {
-    Worth worth;
-    End end;
-  };
-  std::map<uint64_t, std::pair<ConnectionPtr, Place>> all_;
-  std::set<Worth> by_worth_;
-  std::set<End> by_end_;
-};
-
-struct Shared {     // state shared by the acceptor and the workers
-  Resting resting;  // registered in the ready set
-  std::map<uint64_t, ConnectionPtr> serving;
-  std::deque<ConnectionPtr, sys::SlabAllocator<ConnectionPtr>> waiting;  // readable, without a thread yet
+struct Shared {          // state shared by the acceptor and the workers
+  IdleConnections idle;  // registered in the ready set
+  std::map<uint64_t, ClientConnectionPtr> serving;
+  std::deque<ClientConnectionPtr, sys::SlabAllocator<ClientConnectionPtr>> waiting;  // readable, without a thread yet
   std::map<uint64_t, std::stop_source> noticing;  // being served; stopped when the peer sends or disconnects
   uint64_t next_token = 1000;                     // smaller tokens are listeners and the eventfd
   int threads = 0, idle_threads = 0, requests = 0, watches = 0, bodies = 0;
   int long_heads = 0;
   bool stopping = false;
-  int connections() const { return int(resting.size() + serving.size() + waiting.size()); }
+  int connections() const { return int(idle.size() + serving.size() + waiting.size()); }
 };
 
 }  // namespace
@@ -153,29 +96,29 @@ struct HttpServer::State {
   // ---- acceptor ----
   void accept_connections(std::stop_token stop);
   void accept(const Fd& listener);
-  bool close_longest_resting();
+  bool close_least_wanted();
   void pause_accepting(const Error& why);
   void resume_accepting();
   void stirred(uint64_t token);
-  std::stop_token notice_peer(Connection& connection);
+  std::stop_token notice_peer(ClientConnection& connection);
   sys::Timeout close_the_overdue();
-  void rest(ConnectionPtr connection);  // returns the connection to the ready set
-  void throw_away(ConnectionPtr connection);
-  void hand_over(ConnectionPtr connection);
+  void keep_idle(ClientConnectionPtr connection);  // returns the connection to the ready set
+  void throw_away(ClientConnectionPtr connection);
+  void hand_over(ClientConnectionPtr connection);
 
   // ---- workers ----
   void work();
-  ConnectionPtr next();
-  void attend(const ConnectionPtr& connection);
-  bool more_to_serve(Connection& connection, bool is_likely);
+  ClientConnectionPtr next();
+  void attend(const ClientConnectionPtr& connection);
+  bool more_to_serve(ClientConnection& connection, bool is_likely);
   // again: keep the connection; later: wait for the rest of a head; never: close it; lingers: close it after the peer had time to
   // read the response.
   enum class Served { again, later, never, lingers };
-  Served serve_one(Connection& connection);
-  Result<std::string> read_head(Connection& connection);
-  bool take_long_head(Connection& connection);
-  void drop_long_head(Connection& connection);
-  Served refuse_one(Connection& connection, const Head& head, const Error& why);
+  Served serve_one(ClientConnection& connection);
+  Result<std::string> read_head(ClientConnection& connection);
+  bool take_long_head(ClientConnection& connection);
+  void drop_long_head(ClientConnection& connection);
+  Served refuse_one(ClientConnection& connection, const Head& head, const Error& why);
   // The limit that a request counts against.
   enum class Slot { none, request, watch, body };
   int& count_of(Shared& b, Slot slot) const {
@@ -183,11 +126,11 @@ struct HttpServer::State {
   }
   bool take(Slot slot);
   void leave(Slot& slot);
-  Served process(Connection& connection, const Head& head, const Handler& with, Slot& slot);
+  Served process(ClientConnection& connection, const Head& head, const Handler& with, Slot& slot);
   BodyWait wait_for_body(Slot& slot);
   bool wait_for_reader(Exchange& exchange, Slot& slot);
   bool clear_body(Exchange& exchange, BodyReader& body, Slot& slot);
-  Served linger(Connection& connection) const;
+  Served linger(ClientConnection& connection) const;
   void call(Exchange& exchange, const Handler& with) const;
 };
 
@@ -209,9 +152,9 @@ void HttpServer::State::accept_connections(std::stop_token stop) {
 // An idle connection is readable; or the peer of a connection in use has sent something or disconnected.
 void HttpServer::State::stirred(uint64_t token) {
   std::stop_source notice(std::nostopstate);
-  auto readable = shared.with([&](Shared& b) -> ConnectionPtr {
+  auto readable = shared.with([&](Shared& b) -> ClientConnectionPtr {
     if (auto noticing = b.noticing.extract(token)) notice = std::move(noticing.mapped());
-    return b.resting.take(token);
+    return b.idle.take(token);
   });
   notice.request_stop();
   if (!readable) return;
@@ -222,17 +165,17 @@ void HttpServer::State::stirred(uint64_t token) {
 }
 
 // Discards input after a final response, without a thread and at little cost.
-void HttpServer::State::throw_away(ConnectionPtr connection) {
+void HttpServer::State::throw_away(ClientConnectionPtr connection) {
   auto count = sys::discard(connection->tls.socket(), std::min(connection->lingers, kDiscardPiece));
   bool nothing_yet = !count && count.error().code() == Code::unavailable;
   size_t taken = count ? *count : 0;
   bool goes_on = nothing_yet || (taken > 0 && taken < connection->lingers);
   if (!goes_on) return connection->tls.close();
   connection->lingers -= taken;
-  rest(std::move(connection));
+  keep_idle(std::move(connection));
 }
 
-std::stop_token HttpServer::State::notice_peer(Connection& connection) {
+std::stop_token HttpServer::State::notice_peer(ClientConnection& connection) {
   std::stop_source source;
   bool stopping = shared.with([&](Shared& b) {
     b.noticing.insert_or_assign(connection.token, source);
@@ -266,21 +209,21 @@ void HttpServer::State::accept(const Fd& listener) {
       if (socket.error().code() != Code::unavailable) pause_accepting(socket.error());
       return;
     }
-    auto connection = std::make_shared<Connection>(*std::move(socket), tls.current());
+    auto connection = std::make_shared<ClientConnection>(*std::move(socket), tls.current());
     bool full = shared.with([&](Shared& b) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
     });
-    if (full && !close_longest_resting()) continue;  // closed by its destructor
-    connection->rests_until = std::chrono::steady_clock::now() + limits.handshake;
-    rest(std::move(connection));
+    if (full && !close_least_wanted()) continue;  // closed by its destructor
+    connection->idle_until = std::chrono::steady_clock::now() + limits.handshake;
+    keep_idle(std::move(connection));
   }
 }
 
 // Closes a connection for a new one. Otherwise a client that opens connections and sends nothing could block all others, even
 // without credentials.
-bool HttpServer::State::close_longest_resting() {
-  auto worst = shared.with([](Shared& b) { return b.resting.take_least_wanted(); });
+bool HttpServer::State::close_least_wanted() {
+  auto worst = shared.with([](Shared& b) { return b.idle.take_least_wanted(); });
   if (worst) worst->tls.close(), drop_long_head(*worst);
   return worst != nullptr;
 }
@@ -288,34 +231,34 @@ bool HttpServer::State::close_longest_resting() {
 // Closes connections that were idle too long. Returns how long the acceptor may sleep.
 sys::Timeout HttpServer::State::close_the_overdue() {
   auto now = std::chrono::steady_clock::now();
-  std::vector<ConnectionPtr> overdue;
+  std::vector<ClientConnectionPtr> overdue;
   auto soonest = shared.with([&](Shared& b) {
-    while (auto connection = b.resting.take_overdue(now)) overdue.push_back(std::move(connection));
-    return std::min(accept_again.value_or(SteadyTime::max()), b.resting.first_end());
+    while (auto connection = b.idle.take_overdue(now)) overdue.push_back(std::move(connection));
+    return std::min(accept_again.value_or(SteadyTime::max()), b.idle.first_end());
   });
   for (auto& connection : overdue) connection->tls.close(), drop_long_head(*connection);
   if (soonest == SteadyTime::max()) return std::nullopt;
   return std::chrono::ceil<std::chrono::milliseconds>(soonest - now);
 }
 
-void HttpServer::State::rest(ConnectionPtr connection) {
+void HttpServer::State::keep_idle(ClientConnectionPtr connection) {
   int fd = connection->tls.socket().get();
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
-  connection->rests_since = std::chrono::steady_clock::now();
+  connection->idle_since = std::chrono::steady_clock::now();
   bool first_due = shared.with([&](Shared& b) {
     b.serving.erase(token);
     if (b.stopping) return false;
-    bool earlier = connection->rests_until < b.resting.first_end();
-    b.resting.add(connection);  // shares ownership, so that the descriptor stays open until it is registered
+    bool earlier = connection->idle_until < b.idle.first_end();
+    b.idle.add(connection);  // shares ownership, so that the descriptor stays open until it is registered
     return earlier;
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
-  if (!armed) shared.with([&](Shared& b) { b.resting.take(token); });
+  if (!armed) shared.with([&](Shared& b) { b.idle.take(token); });
   if (first_due) wakeup.signal();  // the acceptor may be sleeping for longer
 }
 
-void HttpServer::State::hand_over(ConnectionPtr connection) {
+void HttpServer::State::hand_over(ClientConnectionPtr connection) {
   bool hire = shared.with([&](Shared& b) {
     b.waiting.push_back(std::move(connection));
     bool enough =
@@ -333,12 +276,12 @@ void HttpServer::State::hand_over(ConnectionPtr connection) {
   }
 }
 
-ConnectionPtr HttpServer::State::next() {
+ClientConnectionPtr HttpServer::State::next() {
   shared.with([](Shared& b) { b.idle_threads++; });
   return shared.wait_until(
       std::stop_token(), std::chrono::steady_clock::now() + kWorkerIdle,
       [](const Shared& b) { return b.stopping || !b.waiting.empty(); },
-      [this](Shared& b) -> ConnectionPtr {
+      [this](Shared& b) -> ClientConnectionPtr {
         b.idle_threads--;
         if (b.waiting.empty() || b.stopping) {
           b.threads--;
@@ -363,36 +306,36 @@ void HttpServer::State::work() {
       shared.with([&](Shared& b) { b.serving.erase(connection->token); });
     } else {
       connection->tls.release_buffers();
-      rest(std::move(connection));
+      keep_idle(std::move(connection));
     }
   }
 }
 
 // Serves what has arrived. The connection is broken afterwards if it cannot be used again.
-void HttpServer::State::attend(const ConnectionPtr& connection) {
+void HttpServer::State::attend(const ClientConnectionPtr& connection) {
   if (!connection->greeted) {
-    auto deadline = std::min(connection->rests_until, std::chrono::steady_clock::now() + kTimeout);
+    auto deadline = std::min(connection->idle_until, std::chrono::steady_clock::now() + kTimeout);
     auto greeted = connection->tls.handshake(deadline);
-    if (!greeted && greeted.error().code() == Code::timeout) return;  // continues when more has arrived, until rests_until
+    if (!greeted && greeted.error().code() == Code::timeout) return;  // continues when more has arrived, until idle_until
     if (!greeted) return connection->tls.close();
     connection->greeted = true;
   }
-  connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
+  connection->idle_until = std::chrono::steady_clock::now() + limits.rest;
   connection->hurries = false;
   // The acceptor has seen input.
   for (bool seen = true; more_to_serve(*connection, seen || connection->hurries); seen = false) {
     Served served = serve_one(*connection);
     if (served != Served::later) drop_long_head(*connection);
     if (served == Served::never) return connection->tls.close();
-    if (served == Served::later) return void(connection->rests_until = *connection->head_until);
+    if (served == Served::later) return void(connection->idle_until = *connection->head_until);
     if (served == Served::lingers) return;
-    connection->rests_until = std::chrono::steady_clock::now() + limits.rest;
+    connection->idle_until = std::chrono::steady_clock::now() + limits.rest;
   }
 }
 
 // Waits a moment: so a busy client's next request is served without passing through the acceptor. `is_likely`: the request is
 // there, most likely, and is read without asking the kernel first.
-bool HttpServer::State::more_to_serve(Connection& connection, bool is_likely) {
+bool HttpServer::State::more_to_serve(ClientConnection& connection, bool is_likely) {
   TlsConnection& tls = connection.tls;
   auto read_what_is_there = [&] {
     if (tls.peer_gone()) tls.close();
@@ -408,17 +351,17 @@ bool HttpServer::State::more_to_serve(Connection& connection, bool is_likely) {
   return read_what_is_there();
 }
 
-bool HttpServer::State::take_long_head(Connection& connection) {
+bool HttpServer::State::take_long_head(ClientConnection& connection) {
   if (connection.long_head) return true;
   return connection.long_head = shared.with([](Shared& b) { return b.long_heads < kLongHeadsMax && b.long_heads++ >= 0; });
 }
 
-void HttpServer::State::drop_long_head(Connection& connection) {
+void HttpServer::State::drop_long_head(ClientConnection& connection) {
   if (std::exchange(connection.long_head, false)) shared.with([](Shared& b) { b.long_heads--; });
 }
 
 // Errors: timeout if the head is incomplete and may be continued; too_large, too_many_requests, unavailable.
-Result<std::string> HttpServer::State::read_head(Connection& connection) {
+Result<std::string> HttpServer::State::read_head(ClientConnection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
   if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
@@ -455,7 +398,7 @@ void HttpServer::State::leave(Slot& slot) {
   if (held != Slot::none) shared.with([&](Shared& b) { count_of(b, held)--; });
 }
 
-HttpServer::State::Served HttpServer::State::serve_one(Connection& connection) {
+HttpServer::State::Served HttpServer::State::serve_one(ClientConnection& connection) {
   auto bytes = read_head(connection);
   if (!bytes) {
     if (bytes.error().code() == Code::timeout) return Served::later;
@@ -477,7 +420,7 @@ HttpServer::State::Served HttpServer::State::serve_one(Connection& connection) {
   return process(connection, *head, handler, slot);
 }
 
-HttpServer::State::Served HttpServer::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
+HttpServer::State::Served HttpServer::State::refuse_one(ClientConnection& connection, const Head& head, const Error& why) {
   bool unread = head.method.empty();  // its content and length are unknown
   Head as = head;
   if (unread) as.method = "GET", as.keep_alive = false;
@@ -539,15 +482,16 @@ bool HttpServer::State::clear_body(Exchange& exchange, BodyReader& body, Slot& s
   return body.drain(kDrainBytesMax, kDrainTime);
 }
 
-HttpServer::State::Served HttpServer::State::linger(Connection& connection) const {
+HttpServer::State::Served HttpServer::State::linger(ClientConnection& connection) const {
   connection.tls.finish();
   connection.lingers = kLingerBytesMax;
-  connection.rests_until = std::chrono::steady_clock::now() + kLingerTime;
+  connection.idle_until = std::chrono::steady_clock::now() + kLingerTime;
   return Served::lingers;
 }
 
 // The body of a long request is a stream: it is passed on without decompression.
-HttpServer::State::Served HttpServer::State::process(Connection& connection, const Head& head, const Handler& with, Slot& slot) {
+HttpServer::State::Served HttpServer::State::process(ClientConnection& connection, const Head& head, const Handler& with,
+                                                     Slot& slot) {
   TlsConnection& tls = connection.tls;
   bool streams = slot == Slot::watch;
   std::optional<BodyPace> pace;
@@ -601,9 +545,9 @@ void HttpServer::stop() {
   auto open = state_->shared.with([&](Shared& b) {
     b.stopping = true;
     noticing = std::move(b.noticing);
-    std::vector<ConnectionPtr> all(b.waiting.begin(), b.waiting.end());
+    std::vector<ClientConnectionPtr> all(b.waiting.begin(), b.waiting.end());
     b.waiting.clear();
-    while (auto connection = b.resting.take_least_wanted()) all.push_back(std::move(connection));
+    while (auto connection = b.idle.take_least_wanted()) all.push_back(std::move(connection));
     for (auto& [token, connection] : b.serving) all.push_back(connection);
     return all;
   });
@@ -616,7 +560,7 @@ void HttpServer::stop() {
 
 HttpServer::Counts HttpServer::counts() const {
   return state_->shared.with([](const Shared& b) {
-    return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.bodies, b.threads, b.long_heads};
+    return Counts{b.connections(), int(b.idle.size()), b.requests, b.watches, b.bodies, b.threads, b.long_heads};
   });
 }
 bool HttpServer::stopping() const {
