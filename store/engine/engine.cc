@@ -23,8 +23,8 @@
 #include "runtime/base/thread.h"
 #include "runtime/base/wait_once.h"
 #include "store/engine/broadcaster.h"
-#include "store/engine/continue_token.h"
 #include "store/engine/disk.h"
+#include "store/engine/listing.h"
 #include "store/engine/memory.h"
 #include "store/engine/plan.h"
 #include "store/object/status.h"
@@ -68,72 +68,6 @@ std::string name_of(const RestingObject& object) { return object.kind().qualifie
 
 Error too_old(Revision asked, Revision floor) {
   return expired("too old resource version: " + std::to_string(asked) + " (" + std::to_string(floor) + ")");
-}
-
-Error expired_token(const ContinueToken& token) {
-  ErrorDetails details;
-  details.continue_token = ContinueToken{-1, token.after}.text();
-  return expired(
-             "The provided continue parameter is too old to display a consistent list result. You can start a new "
-             "list without the continue parameter, or use the continue token in this response to retrieve the "
-             "remainder of the results. Continuing with the provided token results in an inconsistent list - objects "
-             "that were created, modified, or deleted between the time the first chunk was returned and now may show "
-             "up in the list.")
-      .with(std::move(details));
-}
-
-// The state at an older revision: the latest with later changes reverted.
-std::vector<RestingPtr> rewound(std::vector<RestingPtr> latest, const std::map<Key, RestingPtr>& differences) {
-  std::vector<RestingPtr> then;
-  auto old = differences.begin();
-  auto put_back_before = [&](std::optional<KeyView> key) {
-    for (; old != differences.end() && (!key || KeyView(old->first) < *key); ++old)
-      if (old->second) then.push_back(old->second);
-  };
-  for (RestingPtr& object : latest) {
-    put_back_before(object->key());
-    if (old != differences.end() && KeyView(old->first) == object->key()) {
-      if (old->second) then.push_back(old->second);
-      ++old;
-    } else {
-      then.push_back(std::move(object));
-    }
-  }
-  put_back_before(std::nullopt);
-  return then;
-}
-
-// The input of a list.
-struct Listing {
-  std::vector<RestingPtr> objects;
-  Revision revision = 0;
-  std::optional<ContinueToken> token;
-};
-
-template <typename Pointer>
-PageOf<Pointer> page_of(Listing listing, const ListOptions& options) {
-  PageOf<Pointer> page;
-  page.revision = listing.revision;
-  auto next = listing.objects.begin(), end = listing.objects.end();
-  if (listing.token) {
-    KeyView after(listing.token->after);
-    next = std::ranges::upper_bound(next, end, after, {}, [](const RestingPtr& object) { return object->key(); });
-  }
-  size_t left = size_t(end - next);
-  page.items.reserve(options.limit ? std::min(left, options.limit) : left);
-  constexpr bool kRest = std::is_same_v<Pointer, RestingPtr>;
-  for (; next != end; ++next) {
-    ObjectPtr awake = kRest && !options.matches ? nullptr : (*next)->awake();
-    if (options.matches && !options.matches(*awake)) continue;
-    if (options.limit && page.items.size() == options.limit) {
-      page.continue_token = ContinueToken{int64_t(listing.revision), Key(page.items.back()->key())}.text();
-      break;
-    }
-    if constexpr (kRest) page.items.push_back(std::move(*next));
-    else page.items.push_back(std::move(awake));
-  }
-  if (!options.matches) page.remaining = size_t(end - next);
-  return page;
 }
 
 }  // namespace
