@@ -41,7 +41,7 @@ struct CertificateInfo {
 
 Result<std::string> make_key();  // PKCS#8 PEM. Errors of this and of the next two: internal, with OpenSSL's reason
 Result<KeyPair> make_ca(std::string_view common_name);
-Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);  // Errors: invalid too, if the CA cannot be read
+Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);
 Result<CertificateInfo> read_certificate_info(std::string_view certificate);  // Errors: invalid
 bool signed_by(std::string_view certificate, std::string_view ca);
 std::string sha256_fingerprint(std::string_view certificate);  // of the DER encoding, in hexadecimal

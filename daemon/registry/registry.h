@@ -110,8 +110,10 @@ class Registry {
   const Clock& clock() const { return clock_; }
 
   // ---- reads (reads.cc). They do not block, except for a Measure. ----
-  Result<ObjectPtr> get(const Kind& kind, const Key& key) const;  // Errors: not_found; those of a Measure
-  // Errors: bad_request for a selector or a continue token that cannot be read; gone for one that is too old; those of a Measure.
+  // Errors: not_found, also for a kind that is not served; those of a Measure.
+  Result<ObjectPtr> get(const Kind& kind, const Key& key) const;
+  // Errors: bad_request for a selector or a continue token that cannot be read; gone for a token or a revision that is too old;
+  // timeout for a revision that is not reached yet; those of get() but for an absent object.
   Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
   // The same with objects at rest, for callers that read one after the other.
   Result<engine::RestingPage> list_at_rest(const Kind& kind, const ListRequest& request) const;

@@ -32,7 +32,7 @@ class ProtobufList {
  public:
   // `head`: the list without its items; `member` is their field. Errors: those of to_protobuf.
   static Result<ProtobufList> begin(const json::object& head, std::string_view member);
-  Result<void> add(const json::value& item);  // Errors: internal if it contradicts the schema
+  Result<void> add(const json::value& item);  // Errors: those of to_protobuf
   std::string end();                          // must be the last call
 
  private:
