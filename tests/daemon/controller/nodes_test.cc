@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that stop reporting, taints that follow from conditions, and the eviction of pods.
 #include "daemon/controller/pod/node_lifecycle.h"
+#include "daemon/placement/placement.h"
 #include "tests/daemon/controller/bench.h"
 
 namespace coracle::controller {
@@ -220,6 +221,16 @@ TEST_F(NodesTest, where_most_of_a_zone_does_not_answer_none_is_emptied) {
   for (const char* name : {"a", "b"}) renew(name), node(name, is("Ready", "True"), "{}", zone);
   pass(seconds(10));
   EXPECT_NE(taints("c").find("unreachable:NoExecute"), std::string::npos) << "one alone is, in its turn";
+}
+
+TEST(Zone, is_told_by_region_and_zone) {
+  auto zone = [](const char* labels) { return placement::zone_of(parse_json(labels)->get_object()); };
+  const char* both = R"({"topology.kubernetes.io/region":"r","topology.kubernetes.io/zone":"z"})";
+  EXPECT_EQ(zone(both), zone(both));
+  EXPECT_NE(zone(both), zone(R"({"topology.kubernetes.io/zone":"z"})"));
+  EXPECT_NE(zone(both), zone(R"({"topology.kubernetes.io/region":"r"})"));
+  EXPECT_NE(zone(R"({"topology.kubernetes.io/region":"x"})"), zone(R"({"topology.kubernetes.io/zone":"x"})"));
+  EXPECT_EQ(zone(R"({"a":"b"})"), "") << "it is in none";
 }
 
 TEST(Pace, is_that_of_the_zone) {
