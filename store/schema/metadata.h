@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of an object of any kind, typed. The rules of the schema read it here, all else by store/kinds/meta/metadata.h, which
-// has what follows from it.
+// The metadata of an object of any kind, typed. The rules of the schema read it here, all else by store/kinds/meta/metadata.h,
+// which has what follows from it.
 #pragma once
 
 #include "store/object/object.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of what all objects share: names, namespaces, labels, annotations, owners, finalizers. Source: Kubernetes "Object
 // Names and IDs", "Labels and Selectors", "Annotations", "Finalizers".
+#include "store/schema/metadata.h"
+
 #include <algorithm>
 #include <set>
 
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
-#include "store/schema/metadata.h"
 #include "store/schema/validate/findings.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/validate/texts.h"
