@@ -305,7 +305,7 @@ Result<void> check_metadata(json::value& object, const std::string& source) {
 // A document is an object that names its apiVersion and its kind. Source: kubectl pkg/validation, getObjectKind; cli-runtime
 // pkg/resource/visitor.go.
 Result<void> check_type(const json::value& object, const std::string& source, bool validates) {
-  const bool has_version = !get_string(object, "apiVersion").empty(), has_kind = !get_string(object, "kind").empty();
+  const bool has_version = !api_version_in(object).empty(), has_kind = !kind_in(object).empty();
   if (has_version && has_kind) return {};
   if (validates) {
     const char* fault = !object.is_object() ? "invalid object to validate"

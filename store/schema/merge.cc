@@ -279,12 +279,12 @@ class Merger {
 
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
                       const json::value& change) {
-    const json::value* there = original.if_contains(name);
+    json::value* there = original.if_contains(name);
     if (is_deletion(change) && !(there && there->is_object())) {  // there is nothing to empty
       if (there) original.stable_erase(original.find(name));
       return {};
     }
-    json::value& old = original[name];
+    json::value& old = there ? *there : original[name];  // [] makes room even for a member that is there
     if (change.is_object() && !(field && field->replaced)) {
       if (!old.is_object()) old.emplace_object();
       if (field && field->shape == Shape::map) return entries(*field, old.get_object(), change.get_object());

@@ -468,7 +468,7 @@ Result<ObjectPtr> Provisioner::expand(const Object& claim, const Object& volume)
                             {{"spec", {{"capacity", {{"storage", wanted.text()}}}}}}));
   }
   auto present = Quantity::from_json(*shown);
-  const bool has_begun = find(now->json(), "status.allocatedResourceStatuses.storage") != nullptr;
+  const bool has_begun = view::PersistentVolumeClaim(*now).status().allocated_resource_statuses().contains("storage");
   if (!present || (*present >= wanted && !has_begun)) return now;
   json::value body = now->json();
   if (*present < wanted) make(body, "status.capacity.storage") = wanted.text();
@@ -485,11 +485,14 @@ Result<ObjectPtr> Provisioner::expand(const Object& claim, const Object& volume)
 
 // Returns the claim with a status that names the new size. It has one already if an earlier attempt was interrupted or failed.
 Result<ObjectPtr> Provisioner::begin_expansion(const Object& claim, const Object& volume, const Quantity& wanted) {
-  const json::value& before = claim.json();
-  if (get_string(before, "status.allocatedResourceStatuses.storage") == kResizing &&
-      get_string(before, "status.allocatedResources.storage") == wanted.text())
-    return claim.shared_from_this();
-  json::value body = before;
+  view::PersistentVolumeClaimStatus status = view::PersistentVolumeClaim(claim).status();
+  const json::value* state = status.allocated_resource_statuses().if_contains("storage");
+  const json::value* size = status.allocated_resources().if_contains("storage");
+  if (state && state->is_string() && state->get_string() == kResizing && size) {
+    auto begun = Quantity::from_json(*size);
+    if (begun && *begun == wanted) return claim.shared_from_this();
+  }
+  json::value body = claim.json();
   make(body, "status.allocatedResourceStatuses.storage") = kResizing;
   make(body, "status.allocatedResources.storage") = wanted.text();
   json::array conditions = conditions_without(claim, kResizeConditions);

@@ -195,7 +195,7 @@ Result<void> CurlExchange::begin(const Request& request, bool is_first_host, boo
   }
   if (request.tls) {
     // The machine's authorities stay valid: libcurl finds them in a directory. As for curl and containerd, the registry's hold
-    // for the storage that it redirects to, which often has a certificate of the same house. The client's own is shown to no
+    // for the storage that it redirects to, which often has a certificate of the same authority. The client's own is shown to no
     // other.
     set_text(easy_, CURLOPT_CAINFO_BLOB, request.tls->authorities);
     if (is_first_host) {

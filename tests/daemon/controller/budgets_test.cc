@@ -349,7 +349,7 @@ TEST_F(BudgetsTest, a_pods_own_claim_is_made_once_another_of_its_name_is_gone) {
   client.put(kPod, R"({"metadata":{"name":"p","namespace":"default","uid":"uid-p"},"spec":{"volumes":[{"name":"own","ephemeral":{
     "volumeClaimTemplate":{"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}}}]}})");
   settle();
-  EXPECT_TRUE(events.has("FailedBinding", "PVC \"p-own\" was not created for the pod (pod is not owner)"));
+  EXPECT_TRUE(events.has("FailedBinding", "PVC default/p-own was not created for pod default/p (pod is not owner)"));
   client.erase(kPersistentVolumeClaim, {"default", "p-own"});
   settle();
   ObjectPtr made = client.find(kPersistentVolumeClaim, {"default", "p-own"});

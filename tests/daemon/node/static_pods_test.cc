@@ -64,7 +64,7 @@ TEST_F(StaticPodsTest, a_directory_that_was_replaced_is_watched) {
   auto await = [&](const std::string& name) {
     auto is_there = [&] {
       for (const auto& uid : table_.uids())
-        if (auto pod = table_.get(uid); pod && !pod->gone && pod->object->name() == name) return true;
+        if (auto pod = table_.get(uid); pod && !pod->gone && pod->object->name() == name + "-node-1") return true;
       return false;
     };
     for (int i = 0; i < 900 && !is_there(); ++i) ::usleep(10'000);  // less than the time after which it would look anyway

@@ -705,12 +705,12 @@ struct ExpansionTest : ProvisionerTest {
 
 TEST_F(ExpansionTest, grows_with_its_claim) {
   put_claim();
-  ask_for("3Gi", R"(,"conditions":[{"type":"ModifyingVolume","status":"True"}])");
+  ask_for("3Gi", R"(,"conditions":[{"type":"example.com/Checked","status":"True"}])");
   EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})");
   EXPECT_EQ(at("capacity.storage"), "3Gi");
   EXPECT_EQ(at("allocatedResources.storage"), "3Gi");
   EXPECT_FALSE(find(status(), "allocatedResourceStatuses"));
-  EXPECT_EQ(conditions(), "ModifyingVolume ");
+  EXPECT_EQ(conditions(), "example.com/Checked ");
   EXPECT_EQ(count_told("Resizing: External resizer is resizing volume pvc-uid-data"), 1);
   EXPECT_EQ(count_told("VolumeResizeSuccessful: Resize volume succeeded"), 1);
 }

@@ -29,9 +29,9 @@ TEST(ExecCredentialText, is_read) {
   credential = parse_exec_credential(std::string(R"({"apiVersion":")") + kV1 + R"(","status":{"token":"t"}})", kV1);
   ASSERT_TRUE(credential) << credential.error().text();
   EXPECT_EQ(credential->token, "t");
-  credential = parse_exec_credential(std::string("apiVersion: ") + kV1 + "\nstatus:\n  token: y\n", kV1);
+  credential = parse_exec_credential(std::string("apiVersion: ") + kV1 + "\nstatus:\n  token: u\n", kV1);
   ASSERT_TRUE(credential) << credential.error().text();
-  EXPECT_EQ(credential->token, "y");
+  EXPECT_EQ(credential->token, "u");
 }
 
 TEST(ExecCredentialText, says_who_gets_standard_input) {

@@ -24,8 +24,7 @@ TEST(FieldSet, differences_leave_what_only_the_first_one_has) {
            Row{"the last field inside", R"({"f:a":{"f:b":{}},"f:d":{}})", R"({"f:a":{"f:b":{}}})", R"({"f:d":{}})"},
            Row{"fields inside one that is a leaf here", R"({"f:a":{}})", R"({"f:a":{"f:b":{}}})", R"({"f:a":{}})"},
            Row{"one that is itself a member and has some", R"({"f:a":{}})", R"({"f:a":{".":{},"f:b":{}}})", "{}"},
-           Row{"one that is only itself a member", R"({"f:a":{".":{},"f:b":{}}})", R"({"f:a":{}})",
-               R"({"f:a":{".":{},"f:b":{}}})"},
+           Row{"one that is only itself a member", R"({"f:a":{".":{},"f:b":{}}})", R"({"f:a":{}})", R"({"f:a":{"f:b":{}}})"},
            Row{"itself, but not what is inside", R"({"f:a":{".":{},"f:b":{}}})", R"({"f:a":{".":{}}})", R"({"f:a":{"f:b":{}}})"},
            Row{"an item", R"({"f:l":{"k:{\"n\":1}":{".":{}},"k:{\"n\":2}":{".":{}}}})", R"({"f:l":{"k:{\"n\":1}":{".":{}}}})",
                R"({"f:l":{"k:{\"n\":2}":{".":{}}}})"},
@@ -78,17 +77,24 @@ TEST(FieldSet, states_are_compared_without_copies) {
   EXPECT_EQ(of_now.taken(), taken_now);
 }
 
-TEST(FieldSet, of_equal_items_the_first_one_is_compared) {
+// Source: structured-merge-diff, typed/compare.go.
+TEST(FieldSet, a_repeated_item_is_one_leaf) {
   const Place root = Place::of(catalog().of(kPod).type());
   auto pod = [](std::string_view env) {
     json::value made = json::object();
     make(made, "spec.containers") = json::array{json::object{{"name", "c"}, {"env", MUST(parse_json(env))}}};
     return made;
   };
-  json::value before = pod(R"([{"name":"X","value":"1"},{"name":"X","value":"2"}])");
-  EXPECT_EQ(to_text(changed_fields(root, before, pod(R"([{"name":"X","value":"1"}])"))), "{}");
-  EXPECT_EQ(to_text(changed_fields(root, before, pod(R"([{"name":"X","value":"2"}])"))),
-            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:env":{"k:{\"name\":\"X\"}":{"f:value":{}}}}}}})");
+  auto with_item = [](const std::string& set) {
+    return R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:env":{"k:{\"name\":\"X\"}":)" + set + "}}}}}";
+  };
+  const json::value twice = pod(R"([{"name":"X","value":"1"},{"name":"X","value":"2"}])"),
+                    once = pod(R"([{"name":"X","value":"2"}])");
+  EXPECT_EQ(to_text(changed_fields(root, twice, twice)), "{}");
+  EXPECT_EQ(to_text(changed_fields(root, twice, pod(R"([{"name":"X","value":"1"},{"name":"X","value":"3"}])"))), with_item("{}"));
+  EXPECT_EQ(to_text(changed_fields(root, once, twice)), with_item("{}"));
+  EXPECT_EQ(to_text(changed_fields(root, twice, once)), with_item(R"({".":{},"f:name":{},"f:value":{}})"))
+      << "what is one item now is new";
 }
 
 }  // namespace
