@@ -776,7 +776,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     if (strategy.check_delete) TRY(strategy.check_delete(*old));
     DeletionPlan plan = TRY(plan_deletion(*old, options, info.traits, clock_.now()));
     const bool is_under_way = plan.verb == DeletionPlan::Do::nothing;
-    if (is_under_way && (writer.dry_run || writer.internal)) return shown(old, false);
+    if (is_under_way && writer.internal) return shown(old, false);
     // The engine writes nothing, but what began the deletion may not be on the disk yet.
     if (is_under_way) plan.body = old->json();
     // After the preconditions: whoever means another object is not told what may be done to this one.
@@ -785,7 +785,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     TRY(admission_.admit(request));
     TRY(admission_.validate(request));
     bool gone = plan.verb == DeletionPlan::Do::remove;
-    if (writer.dry_run && gone) return shown(old, true);
+    if (writer.dry_run && (gone || is_under_way)) return shown(old, gone);
     if (!gone && !is_under_way) {
       schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(plan.body)));
       plan.body = std::move(canonical.value);
