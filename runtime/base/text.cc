@@ -210,9 +210,12 @@ std::string one_line(std::string_view text) {
 
 std::string_view userinfo_of(std::string_view url) {
   if (const size_t scheme = url.find("://"); scheme != url.npos) url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find_first_of("/?#"));
-  const size_t at = url.rfind('@');
-  return at == url.npos ? std::string_view() : url.substr(0, at);
+  std::string_view authority = url.substr(0, url.find_first_of("/?#"));
+  const size_t colon = authority.rfind(':');
+  const bool has_port = colon == authority.npos || authority.ends_with(']') || authority.find_first_not_of("0123456789", colon + 1) == authority.npos;
+  if (authority.find('@') == authority.npos && !has_port) authority = url;
+  const size_t at = authority.rfind('@');
+  return at == authority.npos ? std::string_view() : authority.substr(0, at);
 }
 
 std::string shown_path(const std::vector<std::string>& names) {
@@ -222,9 +225,11 @@ std::string shown_path(const std::vector<std::string>& names) {
 }
 
 std::string shown_url(std::string_view url) {
-  std::string out(url.substr(0, url.find('?')));
-  if (const std::string_view who = userinfo_of(url); !who.empty()) out.erase(size_t(who.data() - url.data()), who.size() + 1);
-  return out;
+  const std::string_view who = userinfo_of(url);
+  const size_t begin = who.empty() ? 0 : size_t(who.data() - url.data()), end = who.empty() ? 0 : begin + who.size() + 1;
+  std::string out(url.substr(0, begin));
+  url.remove_prefix(end);
+  return out.append(url.substr(0, url.find('?')));
 }
 
 }  // namespace coracle

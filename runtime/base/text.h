@@ -43,7 +43,9 @@ std::string quoted(std::string_view text);                    // Go's %q for ord
 std::string one_line(std::string_view text);                  // escapes control characters and line breaks as quoted() does
 // A URL for errors and logs: without the user and password in it, and without its query, which may be a signature.
 std::string shown_url(std::string_view url);
-std::string_view userinfo_of(std::string_view url);  // "user:password" of "https://user:password@host/"; "": it has none
+// "user:password" of "https://user:password@host/"; "": it has none. A password with a /, ? or # that should have been encoded is
+// recognized by what stands in the place of the port.
+std::string_view userinfo_of(std::string_view url);
 // The names of nested fields for errors: "host.https://mirror.ca". URLs among them are without user and password.
 std::string shown_path(const std::vector<std::string>& names);
 // Overloads for std::string: without them std::quoted would be a better match if a header includes it.
