@@ -103,15 +103,16 @@ is "… until it is corrected" "" "$(ls "$R/run")"
 mkdir "$card/certificates"
 printf '%s\r\n' '-----BEGIN CERTIFICATE-----' 'AAAA' '-----END CERTIFICATE-----' >"$card/certificates/shop.crt"
 printf '%s\n' '-----BEGIN PRIVATE KEY-----' 'AAAA' '-----END PRIVATE KEY-----' >"$card/certificates/shop.key"
+cat "$card/certificates/shop.crt" "$card/certificates/shop.key" >"$card/certificates/client.pem"
 echo 'no PEM' >"$card/certificates/other.pem"
 touch "$card/certificates/shop.p12"
 run take-in settings
-is "files that registries.yaml names are taken in, keys for root only" "-----BEGIN CERTIFICATE-----|AAAA|-----END CERTIFICATE-----| 644 600" \
-  "$(tr '\n' '|' <"$R/etc/coracle/certificates/shop.crt") $(stat -c %a "$R"/etc/coracle/certificates/shop.{crt,key} | tr '\n' ' ' | sed 's/ $//')"
+is "files that registries.yaml names are taken in, keys for root only" "-----BEGIN CERTIFICATE-----|AAAA|-----END CERTIFICATE-----| 644 600 600" \
+  "$(tr '\n' '|' <"$R/etc/coracle/certificates/shop.crt") $(stat -c %a "$R"/etc/coracle/certificates/{shop.crt,shop.key,client.pem} | tr '\n' ' ' | sed 's/ $//')"
 is "… what is none has its reason" "certificates/other.pem certificates/shop.p12 " \
   "$(cd "$card" && find . -name '*.error.txt' | sed 's|^\./||; s|\.error\.txt$||' | sort | tr '\n' ' ')"
 check "… in plain words" grep -q '^it has nothing in PEM' "$card/certificates/other.pem.error.txt"
-is "… and is not there" "shop.crt shop.key" "$(ls "$R/etc/coracle/certificates" | tr '\n' ' ' | sed 's/ $//')"
+is "… and is not there" "client.pem shop.crt shop.key" "$(ls "$R/etc/coracle/certificates" | tr '\n' ' ' | sed 's/ $//')"
 rm -r "$card/certificates"
 run take-in settings
 is "… and none without its file" "" "$(find "$card" -name '*.error.txt')"
