@@ -45,8 +45,10 @@ void check_owners(Findings& out, view::ObjectMeta metadata) {
     if (owner.uid().empty()) out.invalid(sub(list, "uid"), "", "must not be empty");
     if (owner.api_version() == "v1" && owner.kind() == "Event")
       out.invalid_json(list, owner.raw(), "/v1, Kind=Event is disallowed from being an owner");
-    if (!owner.controller()) continue;
-    std::string name = std::string(owner.kind()) + "/" + std::string(owner.name());
+    if (!owner.controller() || out.full()) continue;
+    // Shortened, because all of the causes repeat the first one.
+    std::string name =
+        std::string(owner.kind().substr(0, kKeyShownMax)) + "/" + std::string(owner.name().substr(0, kKeyShownMax));
     if (controller.empty()) {
       controller = std::move(name);
       continue;
