@@ -219,7 +219,7 @@ struct NodePlan {
 
 // A claim that waits for its first consumer.
 struct WaitingClaim {
-  ObjectPtr claim;
+  ObjectPtr claim, storage_class;
   // The nodes where its driver has enough space for a new volume. Absent: the driver reports no space, and any node may do.
   std::optional<std::vector<LabelSelector>> places;
 };
@@ -229,10 +229,13 @@ class VolumeBinding : public Plugin {
   std::string_view name() const override { return "VolumeBinding"; }
   uint32_t points() const override { return pre_filter_point | filter_point | reserve_point | pre_bind_point; }
 
+  // The informers go on during a decision, so what it needs of them is read once: a node that does for a claim when it is
+  // filtered must do for it when the claim is written.
   struct State : CycleState::State {
     std::vector<ObjectPtr> bound;       // volumes
     std::vector<std::string> lost;      // names of missing volumes
     std::vector<WaitingClaim> waiting;  // smallest request first
+    std::vector<ObjectPtr> free;        // volumes for these
   };
 
   Answer pre_filter(CycleState& cycle, Reasons& why) const override {
@@ -265,12 +268,13 @@ class VolumeBinding : public Plugin {
       }
       ObjectPtr storage = cycle.lister.storage_class(volume::class_of(*claim));
       bool waits = volume::waits_for_consumer(storage.get()) && view.spec().volume_name().empty();
-      if (waits) state->waiting.push_back({claim, places_for(cycle, *claim, storage.get())});
+      if (waits) state->waiting.push_back({claim, storage, places_for(cycle, *claim, *storage)});
       else unbound += (unbound.empty() ? "" : ", ") + name;
     }
     if (!unbound.empty())
       return refuse(why, "pod has unbound immediate PersistentVolumeClaims", "a volume for the claim " + unbound);
     std::ranges::sort(state->waiting, {}, [](const WaitingClaim& one) { return volume::request_of(*one.claim); });
+    if (!state->waiting.empty()) state->free = free_volumes(cycle, *state);
     cycle.filter_state[index] = std::move(state);
     return Answer::success;
   }
@@ -289,7 +293,7 @@ class VolumeBinding : public Plugin {
         return no("node(s) didn't match PersistentVolume's node affinity", "volume " + volume->name() + " is elsewhere",
                   "a node that has volume " + volume->name());
     if (state.waiting.empty()) return Answer::success;
-    NodePlan planned = plan(cycle, state, node);
+    NodePlan planned = plan(state, node);
     if (planned.without_space)
       return no("node(s) did not have enough free storage", "claim " + planned.without_space->name(),
                 "space for a volume of " + volume::request_of(*planned.without_space).text() + " on node " + node.name);
@@ -302,7 +306,7 @@ class VolumeBinding : public Plugin {
   std::vector<Write> before_bind(const CycleState& cycle, const NodeInfo& node) const override {
     std::vector<Write> writes;
     if (!cycle.filter_state[index]) return writes;
-    NodePlan planned = plan(cycle, static_cast<const State&>(*cycle.filter_state[index]), node);
+    NodePlan planned = plan(static_cast<const State&>(*cycle.filter_state[index]), node);
     if (!planned.works()) return writes;
     for (const Plan& one : planned.claims) {
       const Object& claim = *one.claim;
@@ -347,16 +351,15 @@ class VolumeBinding : public Plugin {
     return Answer::unresolvable;
   }
 
-  static NodePlan plan(const CycleState& cycle, const State& state, const NodeInfo& node) {
+  static NodePlan plan(const State& state, const NodeInfo& node) {
     NodePlan out;
-    const std::vector<ObjectPtr> volumes = free_volumes(cycle, state);
     std::set<std::string_view> taken;
-    for (const auto& [claim, places] : state.waiting) {
+    for (const auto& [claim, storage_class, places] : state.waiting) {
       std::string_view selected = claim->annotation(volume::kSelectedNode);
       const bool is_elsewhere = !selected.empty() && selected != node.name;
-      ObjectPtr volume = selected.empty() ? best_volume(volumes, *claim, node, taken) : nullptr;
+      ObjectPtr volume = selected.empty() ? best_volume(state.free, *claim, node, taken) : nullptr;
       if (volume) taken.insert(volume->name());
-      if (is_elsewhere || (!volume && !can_be_made(cycle, *claim, node))) out.without_volume = claim;
+      if (is_elsewhere || (!volume && !can_be_made(*storage_class, node))) out.without_volume = claim;
       else if (!volume && !has_space(places, node)) out.without_space = claim;
       if (!out.works()) return out;
       out.claims.push_back({claim, std::move(volume)});
@@ -370,15 +373,15 @@ class VolumeBinding : public Plugin {
 
   // Source: kube-scheduler's volume binder, hasEnoughCapacity.
   static std::optional<std::vector<LabelSelector>> places_for(const CycleState& cycle, const Object& claim,
-                                                              const Object* storage) {
-    if (!storage || !view::PersistentVolumeClaim(claim).spec().resources().requests().contains("storage")) return std::nullopt;
-    ObjectPtr driver = cycle.lister.csi_driver(std::string(view::StorageClass(*storage).provisioner()));
+                                                              const Object& storage_class) {
+    if (!view::PersistentVolumeClaim(claim).spec().resources().requests().contains("storage")) return std::nullopt;
+    ObjectPtr driver = cycle.lister.csi_driver(std::string(view::StorageClass(storage_class).provisioner()));
     if (!driver || !view::CSIDriver(*driver).spec().storage_capacity()) return std::nullopt;
     const Quantity wanted = volume::request_of(claim);
     std::vector<LabelSelector> places;
     for (const ObjectPtr& one : cycle.lister.storage_capacities()) {
       view::CSIStorageCapacity capacity(*one);
-      if (capacity.storage_class_name() != storage->name() || !capacity.has_node_topology()) continue;
+      if (capacity.storage_class_name() != storage_class.name() || !capacity.has_node_topology()) continue;
       const json::value* most = capacity.has_maximum_volume_size() ? capacity.maximum_volume_size() : capacity.capacity();
       auto limit = most ? Quantity::from_json(*most) : Result<Quantity>(Error(Code::not_found, "not reported"));
       auto place = LabelSelector::from_json(capacity.node_topology().pointer());
@@ -387,7 +390,7 @@ class VolumeBinding : public Plugin {
     return places;
   }
 
-  // The volumes for waiting claims: all volumes are read once, not for each claim.
+  // The volumes for waiting claims.
   static std::vector<ObjectPtr> free_volumes(const CycleState& cycle, const State& state) {
     std::set<KeyView> waiting;
     for (const WaitingClaim& one : state.waiting) waiting.insert(one.claim->key());
@@ -407,17 +410,15 @@ class VolumeBinding : public Plugin {
     });
   }
 
-  static bool can_be_made(const CycleState& cycle, const Object& claim, const NodeInfo& node) {
-    ObjectPtr storage = cycle.lister.storage_class(volume::class_of(claim));
-    if (!storage) return false;
-    std::string_view provisioner = view::StorageClass(*storage).provisioner();
+  static bool can_be_made(const Object& storage_class, const NodeInfo& node) {
+    std::string_view provisioner = view::StorageClass(storage_class).provisioner();
     if (provisioner.empty() || provisioner == volume::kNoProvisioner) return false;
     auto matches = [&](view::TopologySelectorLabelRequirement one) {
       auto value = label_value(node.labels, one.key());
       auto values = one.values();
       return value && std::find(values.begin(), values.end(), *value) != values.end();
     };
-    auto terms = view::StorageClass(*storage).allowed_topologies();
+    auto terms = view::StorageClass(storage_class).allowed_topologies();
     return terms.empty() || std::any_of(terms.begin(), terms.end(), [&](view::TopologySelectorTerm term) {
              auto all = term.match_label_expressions();
              return !all.empty() && std::all_of(all.begin(), all.end(), matches);  // an empty term matches no node

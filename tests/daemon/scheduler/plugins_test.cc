@@ -103,6 +103,28 @@ TEST_F(Volumes, a_class_may_be_of_some_nodes_alone) {
   EXPECT_EQ(zoned("[{}]"), none) << "an empty term matches no node";
 }
 
+// Informers go on during a decision. If nothing were written for the claim, the pod would be bound, and wait for it for ever.
+TEST_F(Volumes, a_decision_ends_with_what_it_began_with) {
+  auto written = [&](const char* gone) {
+    claim("c", R"({"storageClassName":"waits","accessModes":["ReadWriteOnce"]})");
+    ObjectPtr one = pod("p", with_claim("c"));
+    fixture.cluster.begin_decision();
+    CycleState cycle(fixture.cluster.read(*one), fixture.cluster, fixture.lister);
+    EXPECT_EQ(fixture.framework().pre_filter(cycle).code, Answer::success);
+    std::erase_if(fixture.lister.objects, [&](const auto& entry) { return entry.first.first == gone; });
+    const NodeInfo& here = *fixture.cluster.node("n1");
+    EXPECT_EQ(fixture.framework().why_not(cycle, here).code, Answer::success);
+    std::string names;
+    for (const Write& write : fixture.framework().before_bind(cycle, here)) names += write.key.name + " ";
+    return names;
+  };
+  EXPECT_EQ(written("storageclasses"), "c ");
+  put(kStorageClass,
+      R"({"metadata":{"name":"waits"},"provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
+  volume("v", R"({"storageClassName":"waits","capacity":{"storage":"5Gi"},"accessModes":["ReadWriteOnce"]})");
+  EXPECT_EQ(written("persistentvolumes"), "v ");
+}
+
 TEST_F(Volumes, a_driver_that_reports_its_space_has_to_have_it_there) {
   auto capacity = [&](const std::string& name, const std::string& topology, const std::string& fields) {
     put(kCSIStorageCapacity, R"({"metadata":{"name":")" + name + R"(","namespace":"csi"})" +
