@@ -252,6 +252,7 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   if (is_bound(*claim)) {
     ObjectPtr volume = seams_.volumes.get({"", named});
     if (!volume || !is_served(*volume)) return Outcome{};
+    if (!is_reserved_for(*volume, *claim)) return Outcome{};  // two claims name it: it is the other one's
     auto expanded = expand(*claim, *volume);
     auto refused = refuse_attributes(expanded ? **expanded : *claim, *volume);
     if (!expanded) return expanded.take_error();

@@ -739,6 +739,19 @@ TEST_F(ExpansionTest, a_claim_shows_that_its_volume_grows_and_what_fails) {
   EXPECT_FALSE(find(status(), "allocatedResourceStatuses"));
 }
 
+TEST_F(ExpansionTest, no_claim_has_the_volume_of_another_one_grow) {
+  put_claim();
+  ask_for("1Gi");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"other","uid":"uid-other","annotations":{
+    "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"directory",
+    "volumeName":"pvc-uid-data","volumeAttributesClassName":"gold","resources":{"requests":{"storage":"3Gi"}}},
+    "status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
+  pass(10);
+  EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"1Gi"})");
+  EXPECT_EQ(to_text(*find(client.find(kPersistentVolumeClaim, {"other", "data"})->json(), "status")),
+            R"({"phase":"Bound","capacity":{"storage":"1Gi"}})");
+}
+
 TEST_F(ExpansionTest, a_volume_that_somebody_made_smaller_in_the_api_gets_its_size_back) {
   put_claim();
   ask_for("3Gi", "", "4Gi");
