@@ -219,7 +219,13 @@ bool StaticPods::is_here(const std::string& uid) const {
 
 StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
   ByFile now;
-  for (const auto& name : files::list(config_.manifests_dir)) {
+  auto entries = sys::list(config_.manifests_dir);
+  if (!entries && entries.error().code() != Code::not_found) {  // nobody has removed the manifests
+    remarks[""] = "the directory cannot be read, its pods go on: " + entries.error().text();
+    return by_file_;
+  }
+  for (const sys::DirEntry& entry : std::move(entries).value_or({})) {
+    const std::string& name = entry.name;
     if (name.starts_with(".")) continue;
     if (!is_manifest(name)) {
       remarks[name] = "it is not read: its name does not end in .yaml, .yml or .json";

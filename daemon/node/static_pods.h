@@ -50,8 +50,9 @@ class StaticPods {
   StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table,
              std::function<void(const std::string&)> look_again);
 
-  // Reads the directory and updates the table. An unusable file is logged, once for each reason, and its earlier pod stays. For
-  // the first call the table must have the sandboxes of an earlier daemon.
+  // Reads the directory and updates the table. An unusable file is logged, once for each reason, and its earlier pod stays. So
+  // do all if the directory cannot be read; one that is not there has no pods. For the first call the table must have the
+  // sandboxes of an earlier daemon. Source: kubelet, pkg/kubelet/config/file.go.
   void read();
   // Creates, updates and deletes the mirror pods according to the table.
   Result<void> reflect();

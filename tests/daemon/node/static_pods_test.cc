@@ -87,6 +87,16 @@ TEST_F(StaticPodsTest, a_directory_that_was_replaced_is_watched) {
   EXPECT_TRUE(await("three"));
 }
 
+TEST_F(StaticPodsTest, a_directory_that_cannot_be_read_ends_no_pod) {
+  write("one.yaml", "one", "web:1");
+  EXPECT_EQ(wanted(), "one-node-1 web:1;");
+  std::filesystem::rename(config_.manifests_dir, config_.manifests_dir + ".old");
+  std::filesystem::create_symlink(config_.manifests_dir, config_.manifests_dir);  // ELOOP, also for root
+  EXPECT_EQ(wanted(), "one-node-1 web:1;");
+  std::filesystem::remove(config_.manifests_dir);
+  EXPECT_EQ(wanted(), "") << "one that is not there has none";
+}
+
 TEST_F(StaticPodsTest, of_two_with_one_name_one_runs) {
   write("b.yaml", "db", "b:1");
   EXPECT_EQ(wanted(), "db-node-1 b:1;");
