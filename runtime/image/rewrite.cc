@@ -74,8 +74,8 @@ std::string replace_all(const Pattern& pattern, const std::string& text, const s
   return out + at;
 }
 
-// What regcomp(3) takes for something else than Go's expressions, which k3s reads: "\d" for a d, "[\w]" for a backslash or a w, a
-// lazy "*?" for a greedy one. "": nothing.
+// What regcomp(3) takes for something else than Go's expressions, which k3s reads: "\d" for a d, "[\w]" for a backslash or a w,
+// "[\-a]" for a range that begins with a backslash, a lazy "*?" for a greedy one. "": nothing.
 std::string unlike_go(std::string_view pattern) {
   constexpr std::string_view kSame = "wWsSbB", kRepetitions = "*+?}";
   bool in_set = false;  // "[a-z]"
@@ -83,7 +83,8 @@ std::string unlike_go(std::string_view pattern) {
     const char c = pattern[i], next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
     if (c == '\\') {
       const bool is_word = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9');
-      if ((is_word && (in_set || kSame.find(next) == kSame.npos)) || (in_set && next == ']')) return {c, next};
+      const bool is_range = next == '-' && i + 2 < pattern.size() && pattern[i + 2] != ']';  // from the backslash
+      if ((is_word && (in_set || kSame.find(next) == kSame.npos)) || (in_set && (next == ']' || is_range))) return {c, next};
       ++i;
     } else if (in_set) {
       const size_t end = c == '[' && next == ':' ? pattern.find(":]", i + 2) : pattern.npos;  // "[:alpha:]"

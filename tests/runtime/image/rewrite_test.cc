@@ -36,14 +36,15 @@ TEST(Rewrite, says_why_a_pattern_is_none) {
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().code(), Code::invalid);
   EXPECT_FALSE(bad.error().text().empty());
-  for (const char* good :
-       {R"(a\.b)", R"(\w+/\W)", R"(a\\d)", R"(a\/b)", "[a-z0-9]+/x?", "[]a]?b", "[^]]+", "[[:alpha:]]+", R"([a\.])", "(a)?b*c+"})
+  for (const char* good : {R"(a\.b)", R"(\w+/\W)", R"(a\\d)", R"(a\/b)", "[a-z0-9]+/x?", "[]a]?b", "[^]]+", "[[:alpha:]]+",
+                           R"([a\.])", R"([a-z.\-]+)", R"(a\-b)", "(a)?b*c+"})
     EXPECT_TRUE(check_rewrite({good, ""}).ok()) << good;
   for (const auto& [in_go, what] :
        {std::pair(R"(^v\d+/)", R"("\\d")"), std::pair(R"(\pL)", R"("\\p")"), std::pair(R"(\Qa\E)", R"("\\Q")"),
         std::pair(R"(a\\\d)", R"("\\d")"), std::pair(R"((a)\1)", R"("\\1")"), std::pair("(?:a)", R"("(?")"),
         std::pair("(?i)a", R"("(?")"), std::pair("(.*?)/a", R"("*?")"), std::pair("a{2}?", R"("}?")"),
-        std::pair(R"([\w.-]+)", R"("\\w")"), std::pair(R"([\]a])", R"("\\]")")}) {
+        std::pair(R"([\w.-]+)", R"("\\w")"), std::pair(R"([\]a])", R"("\\]")"), std::pair(R"(^([a-z0-9\-.]+)/)", R"("\\-")"),
+        std::pair(R"([\-a])", R"("\\-")")}) {
     auto told = check_rewrite({in_go, ""});
     ASSERT_FALSE(told.ok()) << in_go << " would be taken for something else";
     EXPECT_EQ(told.error().text(), std::string(what) + " is not known in a POSIX extended regular expression") << in_go;
