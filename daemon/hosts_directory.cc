@@ -134,10 +134,11 @@ class HostsReader {
   }
 
   Result<std::string> pem(const HostsPath& path, const std::string& file) const {
+    if (is_pem(file)) return wrong(path, kPemInPlaceOfPath);
     const std::string whole = file.starts_with('/') ? file : directory_ + "/" + file;
     auto read = read_pem_(whole);
     if (!read) return wrong(path, read.error().text());
-    if (read->find("-----BEGIN ") == read->npos) return wrong(path, whole + " has nothing in PEM");
+    if (!is_pem(*read)) return wrong(path, whole + " has nothing in PEM");
     return read;
   }
 

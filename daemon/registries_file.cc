@@ -148,9 +148,10 @@ class RegistriesReader {
     if (!to) return unknown(path);
     std::string file = TRY(text(path, value));
     if (file.empty()) return {};
+    if (is_pem(file)) return wrong(path, kPemInPlaceOfPath);
     auto pem = read_pem_(file);
     if (!pem) return wrong(path, pem.error().text());
-    if (pem->find("-----BEGIN ") == pem->npos) return wrong(path, file + " has nothing in PEM");
+    if (!is_pem(*pem)) return wrong(path, file + " has nothing in PEM");
     *to = *std::move(pem);
     return {};
   }
@@ -158,6 +159,14 @@ class RegistriesReader {
   const std::string_view yaml_;
   const ReadPem& read_pem_;
 };
+
+// An error of parse_yaml() without the name of an alias: it may be a password without quotes that begins with *.
+Error without_alias(Error error) {
+  const std::string text(error.text());
+  const size_t at = text.find("unknown alias *");
+  if (at == text.npos) return error;
+  return Error(error.code(), text.substr(0, at) + "an unknown alias: put quotes around a text that begins with *");
+}
 
 }  // namespace
 
@@ -173,7 +182,9 @@ std::string registry_url_fault(std::string_view url) {
 }
 
 Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings) {
-  std::vector<json::value> documents = TRY(parse_yaml(yaml));
+  auto parsed = parse_yaml(yaml);
+  if (!parsed) return without_alias(parsed.take_error());
+  const std::vector<json::value>& documents = *parsed;
   if (documents.empty()) return {};
   if (documents.size() > 1) return Error(Code::invalid, "more than one document");
   runtime::RegistrySettings read = settings;

@@ -35,4 +35,9 @@ Result<void> add_registries_file(const std::string& path, runtime::RegistrySetti
 // "http://host:port/path" and "host" are.
 std::string registry_url_fault(std::string_view url);
 
+// True for what is in a file of certificates or keys, where somebody has given it in place of the file's path. Errors are without
+// it: it may be a private key.
+inline bool is_pem(std::string_view text) { return text.find("-----BEGIN ") != text.npos; }
+inline constexpr const char* kPemInPlaceOfPath = "must be the path of a file, not what is in it";
+
 }  // namespace coracle

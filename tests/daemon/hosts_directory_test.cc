@@ -100,7 +100,8 @@ TEST(HostsToml, keeps_passwords_out_of_its_errors) {
         "[host.'https://m'.header]\nauthorization = hunter2\n",
         "[host.'https://m'.header]\nauthorization = {basic = 'hunter2'}\n",
         "[host.'https://m'.header]\nauthorization = [['hunter2']]\n", "[host.'https://m'.header]\nauthorization = \"hunter2\n",
-        "[host.'https://m'.header]\nauthorization = \"hunter2\\n\"\n"}) {
+        "[host.'https://m'.header]\nauthorization = \"hunter2\\n\"\n",
+        "client = [['/c.pem', \"-----BEGIN PRIVATE KEY-----\\nhunter2\"]]\n"}) {
     auto servers = read_hosts_toml(text, "/d", played_pem);
     ASSERT_FALSE(servers.ok()) << text;
     EXPECT_EQ(servers.error().text().find("hunter2"), std::string::npos) << text << ": " << servers.error().text();

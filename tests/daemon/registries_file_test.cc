@@ -123,7 +123,9 @@ TEST(RegistriesFile, keeps_passwords_out_of_its_errors) {
         "mirrors:\n  \"https://me:hunter2@m\":\n    endpoint: 5\n",
         "configs:\n  m:\n    auth: {username: me, password: [hunter2]}\n",
         "configs:\n  m:\n    auth: {username: me, pasword: hunter2}\n", "configs:\n  m:\n    auth: {auth: hunter2}\n",
-        "configs:\n  m:\n    auth: me:hunter2\n", "configs:\n  m:\n    auth: {password: \"hunter2}\n"}) {
+        "configs:\n  m:\n    auth: me:hunter2\n", "configs:\n  m:\n    auth: {password: \"hunter2}\n",
+        "configs:\n  m:\n    auth:\n      password: *hunter2\n",
+        "configs:\n  m:\n    tls:\n      key_file: |\n        -----BEGIN PRIVATE KEY-----\n        hunter2\n"}) {
     runtime::RegistrySettings settings;
     auto added = add_registries(text, pem_of, settings);
     ASSERT_FALSE(added.ok()) << text;
