@@ -3,6 +3,7 @@
 #include "daemon/config.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <optional>
 
@@ -343,9 +344,14 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
 
 Error at_setting(const Config& config, Error error) {
   if (config.path.empty()) return error;
-  const std::string name = error.text().substr(0, error.text().find(':'));
-  const std::string yaml = sys::read_file(config.path).value_or("");
-  return at_line_of(name, yaml, std::move(error)).wrap(config.path);
+  const std::string yaml = sys::read_file(config.path).value_or(""), text(error.text());
+  for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+    for (end = begin; end < text.size() && std::isalnum(static_cast<unsigned char>(text[end]));) ++end;
+    const std::string word = text.substr(begin, end - begin);
+    if (fields().contains(word) && line_in_yaml(yaml, {word}) > 0)
+      return at_line_of(word, yaml, std::move(error)).wrap(config.path);
+  }
+  return std::move(error).wrap(config.path);
 }
 
 }  // namespace coracle

@@ -103,7 +103,8 @@ std::vector<std::string> setting_names();
 // line and the field.
 Result<Config> read_config(const std::string& path, const std::string& vendor_path = "/usr/lib/coracle/config.yaml");
 
-// An error about a setting, whose text begins with its name, after the file and the line that has it. Blocks on the disk.
+// An error about a setting, whose text begins with its name, after the file and the line that has it; if that one has its
+// default, the line of another one that the text names. Blocks on the disk.
 Error at_setting(const Config& config, Error error);
 
 // Applies the YAML text to `config`. Errors: invalid, with the line and the field: "line 3: port: must be …".

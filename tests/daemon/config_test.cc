@@ -154,6 +154,8 @@ TEST(Config, names_the_line_that_is_wrong) {
   Config config = MUST(read_config(file, "/no/such/vendor"));
   EXPECT_EQ(at_setting(config, Error(Code::invalid, "podCIDR: no prefix")).text(), file + ": line 2: podCIDR: no prefix");
   EXPECT_EQ(at_setting(config, Error(Code::invalid, "serviceCIDR: no")).text(), file + ": serviceCIDR: no") << "a default";
+  const Error together(Code::invalid, "serviceCIDR: 10.0.0.0/40 and podCIDR, 10.0.0.0/40, overlap");
+  EXPECT_EQ(at_setting(config, together).text(), file + ": line 2: " + together.text()) << "the one that is no default";
   std::remove(file.c_str());
   std::remove(vendor.c_str());
 }
