@@ -302,19 +302,27 @@ Result<void> check_metadata(json::value& object, const std::string& source) {
   return {};
 }
 
-// A document is an object that names its apiVersion and its kind. Source: kubectl pkg/validation, getObjectKind; cli-runtime
-// pkg/resource/visitor.go.
+// What kubectl's validation says of a document that does not name its apiVersion and its kind; "" where it takes an empty text
+// for a name. Source: kubectl pkg/validation, getObjectKind.
+std::string fault_of_type(const json::value& object) {
+  const json::object* members = object.if_object();
+  if (!members) return "invalid object to validate";
+  std::vector<std::string> faults;
+  for (const char* field : {"apiVersion", "kind"}) {
+    const json::value* value = members->if_contains(field);
+    if (!value || value->is_null()) faults.push_back(std::string(field) + " not set");
+    else if (!value->is_string()) faults.push_back(std::string(field) + " isn't string type");
+  }
+  return faults.size() == 1 ? faults.front() : faults.empty() ? "" : "[" + join(faults, ", ") + "]";
+}
+
+// A document is an object that names its apiVersion and its kind. Source: cli-runtime pkg/resource/visitor.go.
 Result<void> check_type(const json::value& object, const std::string& source, bool validates) {
   const bool has_version = !api_version_in(object).empty(), has_kind = !kind_in(object).empty();
   if (has_version && has_kind) return {};
-  if (validates) {
-    const char* fault = !object.is_object() ? "invalid object to validate"
-                        : has_version       ? "kind not set"
-                        : has_kind          ? "apiVersion not set"
-                                            : "[apiVersion not set, kind not set]";
+  if (const std::string fault = validates ? fault_of_type(object) : ""; !fault.empty())
     return Error(Code::invalid, "error validating " + coracle::quoted(source) + ": error validating data: " + fault +
                                     "; if you choose to ignore these errors, turn validation off with --validate=false");
-  }
   if (!object.is_object()) return Error(Code::invalid, source + ": expected an object with apiVersion and kind");
   return Error(Code::invalid, source + ": Object '" + (has_version ? "Kind" : "apiVersion") +
                                   "' is missing: every object names its apiVersion and kind");

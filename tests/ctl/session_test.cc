@@ -273,7 +273,9 @@ TEST_F(SessionTest, says_what_a_document_lacks_as_kubectl_validates_it) {
     const char *text, *missing;
   };
   for (const Row& row : {Row{"apiVersion: v1\n", "kind not set"}, Row{"kind: Pod\n", "apiVersion not set"},
-                         Row{"a: b\n", "[apiVersion not set, kind not set]"}, Row{"- x\n", "invalid object to validate"}}) {
+                         Row{"a: b\n", "[apiVersion not set, kind not set]"}, Row{"- x\n", "invalid object to validate"},
+                         Row{"apiVersion: 1\nkind: Pod\n", "apiVersion isn't string type"},
+                         Row{"kind: [Pod]\n", "[apiVersion not set, kind isn't string type]"}}) {
     std::string path = write("bad.yaml", row.text);
     auto documents = read_documents({path}, false, nullptr, true);
     ASSERT_FALSE(documents) << row.text;
