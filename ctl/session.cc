@@ -3,9 +3,11 @@
 #include "ctl/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
@@ -76,22 +78,25 @@ struct Session::State {
     return "verb=" + coracle::quoted(sent.method) +
            " url=" + coracle::quoted(http->access().server + sent.path + query_text(sent.query));
   }
-  // Sends by `send`, which tells its argument when the answer of a stream begins, and says what became of it. Source: client-go
+  // Says with which status a request was answered that was sent at `started`; "" for none. Source: client-go
   // transport/round_trippers.go.
+  void tell_response(const HttpRequest& sent, std::chrono::steady_clock::time_point started, const std::string& status) const {
+    if (verbosity < 6) return;
+    auto span = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
+    bool is_told_already = verbosity == 7 || verbosity == 8;
+    tell("\"Response\" " + (is_told_already ? "" : verb_and_url(sent) + " ") + "status=" + coracle::quoted(status) +
+         " milliseconds=" + std::to_string(span.count()) + "\n");
+  }
+  // Sends by `send`, which calls its argument when the answer of a stream begins, and says what became of it.
   template <typename Send>
   Result<HttpAnswer> ask(const HttpRequest& sent, const Send& send) const {
     auto started = std::chrono::steady_clock::now();
     bool told = false;
-    auto tell_response = [&](const std::string& status) {
-      if (std::exchange(told, true) || verbosity < 6) return;
-      auto span = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
-      bool is_told_already = verbosity == 7 || verbosity == 8;
-      tell("\"Response\" " + (is_told_already ? "" : verb_and_url(sent) + " ") + "status=" + coracle::quoted(status) +
-           " milliseconds=" + std::to_string(span.count()) + "\n");
+    const std::function<void()> begun = [&] {
+      if (!std::exchange(told, true)) tell_response(sent, started, "200 OK");
     };
-    const std::function<void()> begun = [&] { tell_response("200 OK"); };
     Result<HttpAnswer> answer = send(begun);
-    tell_response(answer ? std::to_string(answer->status) + " " + answer->reason : "");
+    if (!told) tell_response(sent, started, answer ? std::to_string(answer->status) + " " + answer->reason : "");
     return answer;
   }
   static std::string query_text(const Query& query) {
@@ -464,8 +469,15 @@ std::string shown_source(const std::string& source) {
 
 Result<std::unique_ptr<Session::Socket>> Session::upgrade(const Request& request, std::string_view protocol) {
   HttpRequest sent = TRY(state_->http_request(request));
-  auto connection = TRY(state_->http->upgrade(sent, protocol));
-  return std::unique_ptr<Socket>(std::make_unique<HttpSocket>(std::move(connection)));
+  auto started = std::chrono::steady_clock::now();
+  auto connection = state_->http->upgrade(sent, protocol);
+  bool is_refused = !connection && connection.error().details();  // by the server
+  state_->tell_response(sent, started,
+                        connection   ? "101 Switching Protocols"
+                        : is_refused ? std::to_string(http_status(connection.error()))
+                                     : "");
+  if (!connection) return connection.take_error();
+  return std::unique_ptr<Socket>(std::make_unique<HttpSocket>(*std::move(connection)));
 }
 
 Result<std::unique_ptr<Session::Socket>> Session::connect() {

@@ -63,6 +63,14 @@ TEST_F(ExecTest, refuses_as_kubectl_does) {
   }
 }
 
+TEST_F(ExecTest, what_was_asked_of_the_server_is_told) {
+  const std::string told = api_.run({"exec", "web", "-v=6", "--", "ls"}).err;
+  const std::string path = "/api/v1/namespaces/default/pods/web/exec?command=ls&container=main&stderr=true&stdout=true";
+  EXPECT_NE(told.find("\"Response\" verb=\"GET\" url=\"" + api_.url() + path + "\" status=\"404\" milliseconds="),
+            std::string::npos)
+      << told;
+}
+
 TEST_F(ExecTest, a_session_is_told_how_it_can_be_resumed) {
   EXPECT_EQ(session_ended("shop", "web", "main", false),
             "Session ended, resume using 'coraclectl attach web -c main -n shop -i -t' command\n");
