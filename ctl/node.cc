@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
@@ -23,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kEvictAgain{5000};  // delay after a 429 from a PodDisruptionBudget
-constexpr milliseconds kLookAgain{1000};   // with --skip-wait-for-delete-timeout: nothing tells when that has passed
+constexpr milliseconds kLookAgain{1000};   // with --skip-wait-for-delete-timeout, or without watching: nothing tells then
 constexpr std::array kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
 std::string pod_name(const json::value& pod) {
@@ -396,10 +397,12 @@ class Drain {
     return {};
   }
 
-  // Until the pod may be tried again.
+  // Until the pod may be tried again: it has gone, or the delay is over. Who may not watch waits as long.
   void pause(const json::value& pod) {
-    milliseconds longest = std::min(left().value_or(kEvictAgain), kEvictAgain);
-    if (longest.count() > 0) (void)wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), longest);
+    const auto until = std::chrono::steady_clock::now() + std::min(left().value_or(kEvictAgain), kEvictAgain);
+    const auto rest = [&] { return std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()); };
+    if (rest().count() <= 0 || wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), rest())) return;
+    std::this_thread::sleep_until(until);
   }
 
   // Waits until the pod has gone. False if it was asked to go so long ago that nobody waits for it any more.
@@ -411,12 +414,19 @@ class Drain {
       if (flags_.skip_gone_seconds > 0) part = std::min(most.value_or(kLookAgain), kLookAgain);
       auto gone = wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), part);
       if (gone) return true;
-      if (gone.error().code() != Code::timeout || gone.error().details()) return not_ended(pod, gone.error().text());
+      const bool may_not_watch = gone.error().code() == Code::forbidden;  // kubectl does not, so who drains need not be let
+      if (!may_not_watch && (gone.error().code() != Code::timeout || gone.error().details()))
+        return not_ended(pod, gone.error().text());
       auto now = session_.json({.path = session_.path(pods_, ns_of(pod), name_of(pod))});
-      if (!now || !long_gone(*now)) continue;
-      out("pod " + coracle::quoted(name_of(pod)) + " has DeletionTimestamp older than " +
-          std::to_string(flags_.skip_gone_seconds) + " seconds, skipping\n");
-      return false;
+      const bool is_other = now ? uid_of(*now) != uid_of(pod) : now.error().code() == Code::not_found;
+      if (is_other) return true;
+      if (!now && may_not_watch) return not_ended(pod, now.error().text());
+      if (now && long_gone(*now)) {
+        out("pod " + coracle::quoted(name_of(pod)) + " has DeletionTimestamp older than " +
+            std::to_string(flags_.skip_gone_seconds) + " seconds, skipping\n");
+        return false;
+      }
+      if (may_not_watch) std::this_thread::sleep_for(std::min(left().value_or(kLookAgain), kLookAgain));
     }
   }
 

@@ -58,7 +58,7 @@ struct FakeApi::State {
     Objects objects;
     std::vector<Sent> writes, watches;
     std::string warning, watch_events;
-    bool watches_stay = false;
+    bool watches_stay = false, refuses_watches = false;
     std::set<std::string> forbidden, held;
     std::optional<Error> refusal;  // of writes
     struct LogRefusal {
@@ -89,6 +89,8 @@ FakeApi::State::Answer FakeApi::State::read(Data& data, const httplib::Request& 
   if (request.path == "/api/v1") return parse_json(R"({"resources":[{"name":"pods"},{"name":"pods/eviction"}]})");
   if (data.forbidden.contains(place.resource))
     return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot read it").with({});
+  if (data.refuses_watches && request.has_param("watch"))
+    return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot watch it").with({});
   if (auto refused = data.log_refusals.find(request.get_param_value("container"));
       place.subresource == "log" && refused != data.log_refusals.end() && refused->second.times-- > 0)
     return refused->second.error;
@@ -250,6 +252,10 @@ void FakeApi::answer_watches(std::string events) {
 
 void FakeApi::keep_watches_open() {
   state_->data.with([](State::Data& data) { data.watches_stay = true; });
+}
+
+void FakeApi::forbid_watches() {
+  state_->data.with([](State::Data& data) { data.refuses_watches = true; });
 }
 
 std::vector<FakeApi::Sent> FakeApi::take_watches() {

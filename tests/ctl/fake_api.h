@@ -38,6 +38,7 @@ class FakeApi {
   void hold(const std::string& path);        // a deletion of this object is accepted, and it stays
   void warn(std::string text);               // added to every later response
   void forbid(const std::string& resource);  // refuses to read any: "pods"
+  void forbid_watches();                     // refuses each
   void refuse_writes(Error error);           // answers each later one with it
   // Answers so many requests for the log of a container with an error, whose pod it is.
   void refuse_logs(const std::string& container, int times, Error error);

@@ -225,6 +225,24 @@ TEST_F(NodeCommandTest, drain_looks_whether_there_is_a_daemon_set) {
   EXPECT_EQ(get_string(writes.back().body, "apiVersion"), "policy/v1");
 }
 
+// kubectl gets pods and lists them, so that is what who drains may do.
+TEST_F(NodeCommandTest, drain_needs_no_watch) {
+  const std::vector<std::string> words = {"drain", "edge", "--force", "--ignore-daemonsets", "--timeout=1s"};
+  api_.forbid_watches();
+  api_.hold("/api/v1/namespaces/default/pods/lone");
+  FakeApi::Outcome outcome = api_.run(words);
+  EXPECT_EQ(outcome.out, "node/edge cordoned\nevicting pod default/lone\n");
+  EXPECT_TRUE(outcome.err.ends_with(
+      "\nerror when waiting for pod \"lone\" in namespace \"default\" to terminate: context deadline exceeded\n"))
+      << outcome.err;
+  api_.refuse_writes(Error(Code::too_many_requests, "held").with({}));
+  outcome = api_.run(words);
+  EXPECT_EQ(outcome.out, "node/edge already cordoned\nevicting pod default/lone\nevicting pod default/lone\n")
+      << "it is tried again when the delay is over";
+  EXPECT_TRUE(outcome.err.ends_with("\nerror when evicting pods/\"lone\" -n \"default\": global timeout reached: 1s\n"))
+      << outcome.err;
+}
+
 TEST_F(NodeCommandTest, drain_takes_nodes_only) {
   EXPECT_EQ(api_.run({"drain", "svc/x"}).err, "error: expected resource of type node, got \"/v1, Resource=services\"\n");
 }
