@@ -76,7 +76,7 @@ struct Session::State {
   }
   std::string verb_and_url(const HttpRequest& sent) const {
     return "verb=" + coracle::quoted(sent.method) +
-           " url=" + coracle::quoted(http->access().server + sent.path + query_text(sent.query));
+           " url=" + coracle::quoted(without_user(http->access().server) + sent.path + query_text(sent.query));
   }
   // Says with which status a request was answered that was sent at `started`; "" for none. Source: client-go
   // transport/round_trippers.go.

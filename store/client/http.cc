@@ -137,10 +137,13 @@ CURLcode perform(Exchange& exchange) {
 
 curl_blob blob_of(const std::string& text) { return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY}; }
 
+// Without the name and the password that may stand before it: errors have it.
 std::string host_and_port(const std::string& server) {
   std::string_view rest(server);
   rest.remove_prefix(rest.find("://") + 3);
-  return std::string(rest.substr(0, rest.find('/')));
+  rest = rest.substr(0, rest.find('/'));
+  const size_t at = rest.rfind('@');
+  return std::string(at == rest.npos ? rest : rest.substr(at + 1));
 }
 
 // A server may stand below a path: "/k8s/clusters/c-1" of "https://rancher/k8s/clusters/c-1".

@@ -129,6 +129,8 @@ TEST_F(GetTest, requests_are_told_as_client_go_does) {
   told = get({"cm", "-l", "a=b", "-v=6"}).err;
   EXPECT_NE(told.find("/configmaps?labelSelector=a%3db&limit=500\" status=\"200 OK\""), std::string::npos) << told;
   EXPECT_EQ(get({"cm", "a", "-v=5"}).err, "");
+  told = get({"cm", "a", "-v=6", "--server=http://me:secret@" + api_.url().substr(std::string("http://").size())}).err;
+  EXPECT_EQ(told.find("\"Response\" " + url + "a\" status=\"200 OK\""), 0u) << told;
 }
 
 TEST_F(GetTest, a_watch_may_end_by_the_time_that_a_request_may_take) {

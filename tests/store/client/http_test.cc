@@ -88,6 +88,15 @@ TEST_F(HttpTest, sends_no_header_within_another) {
   EXPECT_TRUE(seen_.empty());
 }
 
+TEST_F(HttpTest, names_a_server_without_its_password) {
+  ServerAccess with_user = access();
+  with_user.server = "http://me:secret@127.0.0.1:1";  // where nobody listens
+  auto http = MUST(Http::make(with_user));
+  auto answer = http->send({.path = "/version"});
+  ASSERT_FALSE(answer);
+  EXPECT_TRUE(answer.error().text().starts_with("the connection to the server 127.0.0.1:1 was refused")) << answer.error().text();
+}
+
 TEST_F(HttpTest, goes_through_a_proxy) {
   ServerAccess behind = access();
   behind.proxy_url = behind.server;
