@@ -70,6 +70,13 @@ bool is_interface_name(const std::string& name) {
          name.find_first_of("/: ") == name.npos;
 }
 
+// "%d" stands for a number. The kernel refuses other names with a % only after it has moved the device. Source:
+// __dev_alloc_name()
+bool is_name_or_template(const std::string& name) {
+  const size_t percent = name.find('%');
+  return percent == name.npos || (name.compare(percent, 2, "%d") == 0 && name.find('%', percent + 2) == name.npos);
+}
+
 bool same_node(const Device& a, const Device& b) {
   auto kind = [](const Device& device) { return device.type == "u" ? "c" : device.type; };
   return kind(a) == kind(b) && (a.type == "p" || (a.major == b.major && a.minor == b.minor));
@@ -218,6 +225,7 @@ Result<void> check_net_devices(const Spec& spec) {
     if (!inside.empty() && !is_interface_name(inside))
       return bad("linux.netDevices." + name + ".name: " + quoted(inside) + " is no interface's name");
     std::string becomes = inside.empty() ? name : inside;
+    if (!is_name_or_template(becomes)) return bad("linux.netDevices: " + quoted(becomes) + " has a % that is not the only %d");
     if (becomes.find("%d") == becomes.npos && !taken.insert(becomes).second)
       return bad("linux.netDevices: two become " + quoted(becomes));
   }

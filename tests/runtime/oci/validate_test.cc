@@ -310,6 +310,9 @@ TEST(OciValidate, refuses_what_linux_has_not) {
          s.linux_.net_devices = {{"eth0", "a"}, {"eth1", "a"}};
        },
        "two become \"a\""},
+      {"template", [](Spec& s) { s.linux_.net_devices["eth0"] = "net%d%d"; }, "\"net%d%d\" has a % that is not the only %d"},
+      {"template", [](Spec& s) { s.linux_.net_devices["eth0"] = "net%s"; }, "\"net%s\" has a % that is not the only %d"},
+      {"template", [](Spec& s) { s.linux_.net_devices["eth%"]; }, "\"eth%\" has a % that is not the only %d"},
       {"personality",
        [](Spec& s) {
          s.linux_.personality = Personality{"BSD", {}};
