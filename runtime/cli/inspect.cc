@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Read-only commands: state, list, ps, events, spec, features.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -214,7 +216,13 @@ Result<int> spec(const Options& options) {
   const std::string name = is_named ? options.config : "config.json";
   const std::string path = name.starts_with("/") ? name : options.bundle + "/" + name;
   if (!is_named && sys::exists(path)) return Error(Code::already_exists, path + " exists; remove it first");
-  TRY(sys::replace_file(path, to_pretty(oci::to_json(spec), 4) + "\n", 0644));
+  const std::string text = to_pretty(oci::to_json(spec), 4) + "\n";
+  if (is_named) {  // it may be a link or a device: /dev/stdout
+    Fd out = TRY(sys::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+    TRY(sys::write_all(out, text).wrap(path));
+    return 0;
+  }
+  TRY(sys::replace_file(path, text, 0644));
   return 0;
 }
 

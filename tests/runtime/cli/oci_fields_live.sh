@@ -683,7 +683,12 @@ expect "the version says which specification, as the features do" \
 expect "it is -V, too" "$(run --version)" "$(run -V)"
 (cd "$work" && run spec --bundle b --file own.json && run spec --bundle b -f own.json && run spec -f "$work/at.json")
 expect "spec writes to another file, and over it" "sh sh" "$(python3 -c 'import json, sys; print(*[json.load(open(f))["process"]["args"][0] for f in sys.argv[1:]])' "$work/b/own.json" "$work/at.json")"
-rm -f "$work/b/own.json" "$work/at.json"
+ln -s at.json "$work/link.json"
+: >"$work/at.json"
+run spec -f "$work/link.json"
+expect "what is named is written to, not replaced" "link 4" "$([ -L "$work/link.json" ] && echo link) $(grep -c '"type": "\(pid\|ipc\|uts\|mount\)"' "$work/at.json")"
+expect "so that it may be a device" sh "$(run spec -f /dev/stdout | python3 -c 'import json, sys; print(json.load(sys.stdin)["process"]["args"][0])')"
+rm -f "$work/b/own.json" "$work/at.json" "$work/link.json"
 config 'exec sleep 1000'
 run create --no-subreaper --bundle "$work/b" x < /dev/null > /dev/null
 expect "create takes what run takes" created "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
