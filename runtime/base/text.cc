@@ -212,7 +212,8 @@ std::string_view userinfo_of(std::string_view url) {
   if (const size_t scheme = url.find("://"); scheme != url.npos) url.remove_prefix(scheme + 3);
   std::string_view authority = url.substr(0, url.find_first_of("/?#"));
   const size_t colon = authority.rfind(':');
-  const bool has_port = colon == authority.npos || authority.ends_with(']') || authority.find_first_not_of("0123456789", colon + 1) == authority.npos;
+  const bool has_port = colon == authority.npos || authority.ends_with(']') ||
+                        authority.find_first_not_of("0123456789", colon + 1) == authority.npos;
   if (authority.find('@') == authority.npos && !has_port) authority = url;
   const size_t at = authority.rfind('@');
   return at == authority.npos ? std::string_view() : authority.substr(0, at);
