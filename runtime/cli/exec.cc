@@ -20,7 +20,8 @@ namespace coracle::cli {
 namespace {
 
 constexpr size_t kProcessBytesMax = 4 << 20;
-constexpr const char* kJoin = "error adding pid of the process to cgroups";  // the words are runc's
+// The words of runc, which writes the number instead of "of the process"; here there is none before it has joined.
+constexpr const char* kJoin = "error adding pid of the process to cgroups";
 
 // "uid[:gid]": only decimal integers (CVE-2026-30892).
 Result<void> set_user(const std::string& text, oci::User& user) {
