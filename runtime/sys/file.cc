@@ -3,6 +3,7 @@
 #include "runtime/sys/file.h"
 
 #include <dirent.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -169,6 +170,10 @@ Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t 
 Result<Fd> open_found_file(const Fd& found, const std::string& shown) {
   struct stat about = TRY(stat(found));
   if (!S_ISREG(about.st_mode)) return Error(Code::invalid, shown + " is not a regular file");
+  // stat(2) calls /proc/kmsg one: reading it blocks, and takes the messages from the log of the machine.
+  struct statfs system;
+  if (::fstatfs(found.get(), &system) < 0) return Error::from_errno("statfs " + shown);
+  if (system.f_type == PROC_SUPER_MAGIC) return Error(Code::invalid, shown + " is not a regular file: it is the kernel's");
   return open(fd_path(found), O_RDONLY);  // the same inode, not one that has replaced it
 }
 

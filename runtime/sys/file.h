@@ -54,7 +54,8 @@ Result<std::string> read_from_start(const Fd& fd, size_t max = 4096);
 Result<std::string> read_file(const std::string& path, size_t max = kFileMax);
 Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max = kFileMax);
 // Opens for reading what was found with O_PATH, if it is a regular file. Other types are not opened: a FIFO would block, and
-// opening some devices has side effects. `shown` is its name in errors. Errors: invalid if it is not a regular file.
+// opening some devices has side effects; nor is a file of procfs, for the same reasons. `shown` is its name in errors. Errors:
+// invalid if it is not a regular file.
 Result<Fd> open_found_file(const Fd& found, const std::string& shown);
 // Reads a regular file beneath an untrusted root, opened as above. Errors: invalid if it is not a regular file; too_large.
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max);

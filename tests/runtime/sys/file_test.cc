@@ -56,6 +56,8 @@ TEST_F(FileTest, a_tree_cannot_lead_out_of_its_root) {
   Fd opened = MUST(make_inotify());
   MUST(watch_path(opened, path_ + "/root/fifo", IN_OPEN));
   EXPECT_EQ(read_file_in(root, "fifo", 100).error().code(), Code::invalid);  // and does not block
+  Fd whole = MUST(open("/", O_PATH | O_DIRECTORY));
+  EXPECT_EQ(read_file_in(whole, "proc/version", 1000).error().code(), Code::invalid) << "as /proc/kmsg, which would block";
   EXPECT_FALSE(MUST(wait_readable(opened, std::chrono::milliseconds(0)))) << "opening a device can be an order";
 }
 
