@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <chrono>
 
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
@@ -19,6 +20,12 @@ namespace coracle::runtime {
 namespace {
 
 Error no_container(const std::string& id) { return Error(Code::not_found, "no container " + coracle::quoted(id)); }
+
+// A keyring of this name is joined if there is one that lets us search it. Containers of other pods can make theirs so, and know
+// ids like "nginx-0": the time is what they cannot know. Source: keyctl(2), KEYCTL_JOIN_SESSION_KEYRING
+std::string keyring_name(const std::string& id) {
+  return id + ":" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+}
 
 struct LogPlace {
   Fd directory;
@@ -177,7 +184,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   input.sandbox = info();
   input.own = context_.own;
   input.seccomp = std::move(seccomp);
-  input.keyring = spec.id;
+  input.keyring = keyring_name(spec.id);
   Fd cgroup = TRY(make_container_cgroup(spec));
   Fd root = TRY(make_root(spec, record, user));
   Prepared prepared = TRY(prepare_container(input, std::move(root)));
@@ -380,7 +387,7 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   input.spec = &plain;
   input.sandbox = info();
   input.own = context_.own;
-  input.keyring = id;
+  input.keyring = keyring_name(id);
   if (!record.seccomp_name.empty()) input.seccomp = TRY(context_.seccomp->find(record.seccomp_name).wrap("seccomp"));
   Prepared prepared = TRY(prepare_exec(input, process));
   Fd cgroup = TRY(context_.cgroups.find(container_cgroup(id)));

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a container can see and do: namespaces, mounts, masked paths, privileges and limits, as seen from inside.
 #include <gtest/gtest.h>
+#include <linux/keyctl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "runtime/base/thread.h"
 #include "runtime/oci/capabilities.h"
@@ -103,6 +106,21 @@ TEST_F(ConfinementLive, has_the_promised_devices_and_no_others) {
   EXPECT_NE(sh("mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk", 1).find("not permitted"), std::string::npos);
   EXPECT_NE(sh("mknod /tmp/kmsg c 1 11 && head -c 1 /tmp/kmsg", 1).find("not permitted"), std::string::npos);
   EXPECT_EQ(sh("mknod /tmp/zero c 1 5 && head -c 1 /tmp/zero | wc -c"), "1\n");
+}
+
+// A named session keyring is joined if there is one that may be searched, whoever has made it.
+TEST_F(ConfinementLive, joins_no_keyring_that_another_has_made_for_it) {
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, "lured-0") < 0) GTEST_SKIP() << "the kernel has no keyrings";
+  ASSERT_EQ(::syscall(SYS_keyctl, KEYCTL_SETPERM, KEY_SPEC_SESSION_KEYRING, 0x3f3f3f3f), 0);  // all for everybody
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("lured-0", "exec sleep 1000")));
+  ExecSpec beside;
+  beside.args = {"/bin/sh", "-c", "echo in; exec sleep 1000"};
+  auto exec = MUST(runtime().exec("pod", "lured-0", beside));
+  const std::string keys = MUST(sys::read_file("/proc/keys"));
+  size_t rings = 0;
+  for (std::string_view line : split(keys, '\n')) rings += line.find(" lured-0:") != line.npos;
+  EXPECT_EQ(rings, 3u) << "ours, the container's and the exec's: " << keys;
+  EXPECT_GT(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr), 0);
 }
 
 TEST_F(ConfinementLive, holds_exactly_the_capabilities_it_was_given) {
