@@ -236,6 +236,12 @@ class Members {
   NoteMemory<16 << 10> memory_;
 };
 
+// All fields of a part that is only in one of two states, with itself if `itself`. Never inlined: whoever compares parts of parts
+// must not have its memory on the stack at each level.
+[[gnu::noinline]] json::object all_fields(const Place& place, const json::value& value, bool itself, json::storage_ptr storage) {
+  return Members(Dots::yes, std::move(storage)).of(place, value, itself);
+}
+
 bool is_in_order(const json::object& set) {
   std::string_view last;
   for (const auto& pair : set) {
@@ -326,8 +332,8 @@ json::object changed_fields(const Place& place, const json::value& before, const
                      const json::value& value) {
     if (old ? same_json(*old, value) : is_implied(child, value)) return;
     bool whole = !old || child.kind == Place::Kind::leaf;
-    json::object inner = whole ? Members(Dots::yes, now.storage()).of(child, value, place.kind != Place::Kind::object)
-                               : changed_fields(child, *old, value);
+    json::object inner =
+        whole ? all_fields(child, value, place.kind != Place::Kind::object, now.storage()) : changed_fields(child, *old, value);
     if (whole || !inner.empty()) set.add(prefix, name, std::move(inner));
   };
   if (is_list(place)) {
@@ -353,7 +359,7 @@ json::object removed_fields(const Place& place, const json::value& before, const
       if (same.before.empty() || (was_leaf && is_leaf)) return;
       if (was_leaf) return set.add("", element, json::object(now.storage()));
       const json::value& value = *same.before[0].value;
-      if (same.now.size() != 1) return set.add("", element, Members(Dots::yes, now.storage()).of(item, value, true));
+      if (same.now.size() != 1) return set.add("", element, all_fields(item, value, true, now.storage()));
       json::object inner = removed_fields(item, value, *same.now[0].value);
       if (!inner.empty()) set.add("", element, std::move(inner));
     });
@@ -362,7 +368,7 @@ json::object removed_fields(const Place& place, const json::value& before, const
   for_each_child(place, before,
                  [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& value) {
                    const json::value* left = member_of(now, name);
-                   if (!left) return set.add(prefix, name, Members(Dots::yes, now.storage()).of(child, value, true));
+                   if (!left) return set.add(prefix, name, all_fields(child, value, true, now.storage()));
                    if (child.kind == Place::Kind::leaf || same_json(*left, value)) return;
                    json::object inner = removed_fields(child, value, *left);
                    if (!inner.empty()) set.add(prefix, name, std::move(inner));

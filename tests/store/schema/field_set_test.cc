@@ -3,6 +3,9 @@
 #include "store/schema/field_set.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <algorithm>
 
 #include "store/schema/catalog.h"
 #include "tests/counted_memory.h"
@@ -75,6 +78,43 @@ TEST(FieldSet, states_are_compared_without_copies) {
   EXPECT_TRUE(changed_fields(root, now, now).empty());
   EXPECT_TRUE(removed_fields(root, now, now).empty());
   EXPECT_EQ(of_now.taken(), taken_now);
+}
+
+// Objects may be nested as deeply as JSON is read, and a thread's stack may be one of 2 MiB.
+TEST(FieldSet, deep_states_are_compared_on_a_small_stack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr size_t kStackBytes = 8 << 20;  // their stack frames are larger
+#else
+  constexpr size_t kStackBytes = 1 << 20;
+#endif
+  auto schema_of = [](std::string part) {
+    for (size_t i = 0; i + 1 < kJsonDepthMax / 2; ++i) part = R"({"properties":{"a":)" + part + "}}";
+    return MUST(parse_json(part));
+  };
+  struct Work {
+    Place root;
+    json::value before, now;
+    json::object changed, removed;
+  };
+  auto its = std::ranges::find_if(all_types(), [](const Type& type) { return type.name() == "JSONSchemaProps"; });
+  ASSERT_NE(its, all_types().end());
+  Work work{Place::of(*its), schema_of(R"({"type":"string","format":"byte"})"), schema_of(R"({"type":"object"})"), {}, {}};
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kStackBytes), 0);
+  pthread_t thread;
+  auto run = [](void* given) -> void* {
+    Work& work = *static_cast<Work*>(given);
+    work.changed = changed_fields(work.root, work.before, work.now);
+    work.removed = removed_fields(work.root, work.before, work.now);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  EXPECT_TRUE(to_text(work.changed).starts_with(R"({"f:properties":{"f:a":{"f:properties":)"));
+  EXPECT_NE(to_text(work.changed).find(R"({"f:type":{}})"), std::string::npos);
+  EXPECT_NE(to_text(work.removed).find(R"({"f:format":{}})"), std::string::npos);
 }
 
 // Source: structured-merge-diff, typed/compare.go.
