@@ -30,9 +30,10 @@ class LineFinder {
   }
 
  private:
+  // False: the end, or an error. (After an error libyaml succeeds with events that are none.)
   bool next() {
     yaml_event_delete(&event_);
-    return yaml_parser_parse(&parser_, &event_) != 0;
+    return yaml_parser_parse(&parser_, &event_) != 0 && event_.type != YAML_NO_EVENT;
   }
   size_t line() const { return event_.start_mark.line + 1; }
 

@@ -51,6 +51,7 @@ TEST(YamlLines, finds_the_name_of_a_field_or_an_item) {
             1u);
   EXPECT_EQ(line_in_yaml("", {"a"}), 0u);
   EXPECT_EQ(line_in_yaml("a: [\n", {"a", "0"}), 1u) << "no YAML, and no crash";
+  EXPECT_EQ(line_in_yaml("a: [\n", {"b"}), 0u) << "nor does it look for ever";
 }
 
 }  // namespace
