@@ -59,7 +59,7 @@ bool keeps_order(const Field& field, const json::array& patch, const json::array
   ItemNumbers numbers = number_items(field, {&patch, &order});
   size_t at = 0;
   for (size_t i = 0; i < patch.size(); ++i) {
-    if (directive_of(patch[i])) continue;
+    if (directive_of(patch[i]) || numbers.of_list[0][i] == kNoItem) continue;  // the latter is refused for its missing key
     while (at < order.size() && numbers.of_list[1][at] != numbers.of_list[0][i]) ++at;
     if (at++ >= order.size()) return false;
   }

@@ -189,6 +189,12 @@ TEST(Merge, refuses_what_contradicts_itself) {
   ASSERT_FALSE(values);
   EXPECT_EQ(values.error().text(),
             "strategic merge patch: $setElementOrder/finalizers does not have the patch's items in their order");
+  auto nameless = strategic_merge(
+      catalog().of(kPod), *parse_json(R"({"spec":{"containers":[{"name":"a"}]}})"),
+      *parse_json(R"({"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a"},{"image":"i"}]}})"));
+  ASSERT_FALSE(nameless);
+  EXPECT_EQ(nameless.error().text(), "strategic merge patch: an item of containers does not contain its merge key name")
+      << "kubectl apply sends it so";
 }
 
 struct ApplyRow {
