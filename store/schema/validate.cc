@@ -47,42 +47,58 @@ void check_value(const Field& field, const json::value& value, const std::string
   if (std::find(known.begin(), known.end(), text) == known.end()) out.not_supported(path, text, {known.begin(), known.end()});
 }
 
-// `before`: the same part of an earlier state; nullptr if there is none. What is equal there has the causes that it had.
-void check(const Type& type, const json::value& value, const std::string& path, Findings& out,
-           const json::value* before = nullptr);
+// A part of an earlier state of the object, which may be absent. What is equal in it has the causes that it had. Each comparison
+// reads all that is below, and a type may contain itself: further down, everything is looked at instead.
+class Before {
+ public:
+  Before() = default;
+  explicit Before(const json::value& whole) : value_(&whole) {}
+  Before member(std::string_view name) const {
+    const json::object* object = value_ ? value_->if_object() : nullptr;
+    return object ? Before(object->if_contains(name), levels_ + 1) : Before();
+  }
+  Before item(size_t i) const {
+    const json::array* items = value_ ? value_->if_array() : nullptr;
+    return items && i < items->size() ? Before(&(*items)[i], levels_ + 1) : Before();
+  }
+  bool is(const json::value& now) const { return value_ && json_equal(now, *value_); }
 
-bool stays(const json::value& value, const json::value* before) { return before && json_equal(value, *before); }
+ private:
+  static constexpr int kComparedLevels = 24;  // more than twice as many as a workload has down to a container's variables
+  Before(const json::value* value, int levels) : value_(levels <= kComparedLevels ? value : nullptr), levels_(levels) {}
 
-void check_field(const Field& field, const json::value& value, const std::string& path, Findings& out,
-                 const json::value* before) {
-  auto one = [&](const json::value& part, const std::string& at, const json::value* then) {
+  const json::value* value_ = nullptr;  // nullptr: absent
+  int levels_ = 0;                      // from the whole
+};
+
+void check(const Type& type, const json::value& value, const std::string& path, Findings& out, Before before = {});
+
+void check_field(const Field& field, const json::value& value, const std::string& path, Findings& out, Before before) {
+  auto one = [&](const json::value& part, const std::string& at, Before then) {
     check_value(field, part, at, out);
     if (field.form == Form::object) check(field.type(), part, at, out, then);
   };
   if (field.shape == Shape::one) return one(value, path, before);
   if (const json::array* items = value.if_array()) {
-    const json::array* olds = before ? before->if_array() : nullptr;
     for (size_t i = 0; i < items->size(); ++i) {
-      const json::value* then = olds && i < olds->size() ? &(*olds)[i] : nullptr;
-      if (!stays((*items)[i], then)) one((*items)[i], item(path, i), then);
+      const Before then = before.item(i);
+      if (!then.is((*items)[i])) one((*items)[i], item(path, i), then);
     }
   } else if (const json::object* entries = value.if_object()) {
-    const json::object* olds = before ? before->if_object() : nullptr;
     for (const auto& pair : *entries) {
-      const json::value* then = olds ? olds->if_contains(pair.key()) : nullptr;
-      if (!stays(pair.value(), then)) one(pair.value(), entry(path, pair.key()), then);
+      const Before then = before.member(pair.key());
+      if (!then.is(pair.value())) one(pair.value(), entry(path, pair.key()), then);
     }
   }
 }
 
-void check(const Type& type, const json::value& value, const std::string& path, Findings& out, const json::value* before) {
+void check(const Type& type, const json::value& value, const std::string& path, Findings& out, Before before) {
   if (type.either) {
     if (const Field* field = type.alternative(value)) check_field(*field, value, path, out, before);
     return;
   }
   const json::object* object = value.if_object();
   if (!object) return;
-  const json::object* olds = before ? before->if_object() : nullptr;
   const NamedValidationRule* named = validation_rules()[type.index()];
   for (const Field& field : type.fields()) {
     bool needed = field.required && !field.ruled, worth_a_look = field.form == Form::object || (field.closed && !field.ruled);
@@ -91,8 +107,8 @@ void check(const Type& type, const json::value& value, const std::string& path, 
     const json::value* found = object->if_contains(field.name());
     if (needed && is_missing(field, found)) out.required(sub(path, field.name()));
     if (!found || !worth_a_look || (named && is_listed(named->unwalked, field.name()))) continue;
-    const json::value* then = olds ? olds->if_contains(field.name()) : nullptr;
-    if (!stays(*found, then)) check_field(field, *found, sub(path, field.name()), out, then);
+    const Before then = before.member(field.name());
+    if (!then.is(*found)) check_field(field, *found, sub(path, field.name()), out, then);
   }
   if (named) named->rule(value, path, out);
 }
@@ -139,7 +155,7 @@ std::vector<Cause> validate_update(const KindInfo& kind, const json::value& obje
     if (rules.status) rules.status(object, old, out);
     return without_old_causes(out.take(), kind, old);
   }
-  check(kind.stored().type(), object, "", out, &old);  // what is equal has no new causes: see without_old_causes
+  check(kind.stored().type(), object, "", out, Before(old));  // what is equal has no new causes: see without_old_causes
   if (UpdateRule rule = kind.is_stored() ? nullptr : rules_of(kind).update) rule(object, old, subresource, out);
   if (rules.update) rules.update(object, old, subresource, out);
   return without_old_causes(out.take(), kind, old);
