@@ -103,7 +103,6 @@ TEST(Quantity, reads_json_and_makes_text) {
   EXPECT_EQ(Quantity::of_count(110).text(), "110");
 }
 
-// Amounts have a whole and a fractional part; sums carry from one to the other, through 0 and at the limits.
 TEST(Quantity, is_found_in_a_resource_list) {
   json::value amounts = *parse_json(R"({"cpu":"500m","pods":3,"memory":"much"})");
   EXPECT_EQ(amount_in(amounts.get_object(), "cpu")->text(), "500m");
@@ -112,6 +111,7 @@ TEST(Quantity, is_found_in_a_resource_list) {
   EXPECT_FALSE(amount_in(amounts.get_object(), "storage")) << "not in the list";
 }
 
+// Amounts have a whole and a fractional part; sums carry from one to the other, through 0 and at the limits.
 TEST(Quantity, sums_carry) {
   struct Row {
     const char *left, *right, *sum, *difference;
