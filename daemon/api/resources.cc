@@ -124,14 +124,12 @@ Result<PatchType> patch_type(std::string_view content_type) {
                "application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml");
 }
 
-// Adds members of the operations of a JSON patch that are none to the warnings, in the order of the text. Source:
-// endpoints/handlers/patch.go, applyJSPatch.
+// Adds members of the operations of a JSON patch that are none to the warnings, in the order of the text; one that is repeated is
+// only unknown. Source: endpoints/handlers/patch.go, applyJSPatch.
 void note_unknown_members(registry::Duplicates& duplicates, const json::value& patch) {
-  std::vector<std::pair<JsonPlace, std::string>> found;
-  for (size_t i = 0; i < duplicates.warnings.size(); i++)
-    found.emplace_back(std::move(duplicates.places[i]), std::move(duplicates.warnings[i]));
+  std::vector<JsonPlace> places;
+  std::vector<std::string> unknown;
   const json::array* operations = patch.if_array();
-  size_t unknown = 0;
   for (uint32_t i = 0; operations && i < operations->size(); i++) {
     if (!(*operations)[i].is_object()) continue;
     uint32_t at = 0;
@@ -139,11 +137,17 @@ void note_unknown_members(registry::Duplicates& duplicates, const json::value& p
       std::string_view name = member.key();
       uint32_t position = at++;
       bool known = name == "op" || name == "path" || name == "from" || name == "value";
-      if (known || unknown++ >= schema::kFieldWarningsMax) continue;
+      if (known || unknown.size() >= schema::kFieldWarningsMax) continue;
       std::string path = shortened_path("[" + std::to_string(i) + "]." + std::string(name));
-      found.emplace_back(JsonPlace{i, position}, "unknown field " + quoted(path));
+      unknown.push_back("unknown field " + quoted(path));
+      places.push_back({i, position});
     }
   }
+  std::vector<std::pair<JsonPlace, std::string>> found;
+  for (size_t i = 0; i < duplicates.warnings.size(); i++)
+    if (!schema::is_of_unknown(duplicates.warnings[i], unknown))
+      found.emplace_back(std::move(duplicates.places[i]), std::move(duplicates.warnings[i]));
+  for (size_t i = 0; i < unknown.size(); i++) found.emplace_back(std::move(places[i]), std::move(unknown[i]));
   std::ranges::stable_sort(found, {}, &std::pair<JsonPlace, std::string>::first);
   duplicates.warnings.clear(), duplicates.places.clear();
   for (auto& [place, warning] : found) {

@@ -260,23 +260,11 @@ Result<void> check_applied(const schema::KindInfo& info, const json::value& patc
   return {};
 }
 
-// Whether a warning about a duplicate key is about an unknown field, or about what is in one.
-bool is_of_unknown(std::string_view duplicate, const std::vector<std::string>& unknown) {
-  constexpr std::string_view kDuplicate = "duplicate", kUnknown = "unknown";
-  if (!duplicate.starts_with(kDuplicate)) return false;
-  duplicate.remove_prefix(kDuplicate.size());
-  return std::ranges::any_of(unknown, [&](std::string_view warning) {
-    warning.remove_prefix(kUnknown.size()), warning.remove_suffix(1);  // without the closing quote
-    return duplicate.size() > warning.size() && duplicate.starts_with(warning) &&
-           std::string_view("\".[").find(duplicate[warning.size()]) != std::string_view::npos;
-  });
-}
-
 // The warnings about a JSON object in the order of its text: a key that is there twice is told before what follows it.
 std::vector<std::string> told_by_place(const schema::Decoded& decoded, const Duplicates& duplicates) {
   std::vector<std::pair<const JsonPlace*, const std::string*>> found;
   for (size_t i = 0; i < duplicates.warnings.size(); ++i)
-    if (!is_of_unknown(duplicates.warnings[i], decoded.warnings))
+    if (!schema::is_of_unknown(duplicates.warnings[i], decoded.warnings))
       found.emplace_back(&duplicates.places[i], &duplicates.warnings[i]);
   for (size_t i = 0; i < decoded.warnings.size(); ++i) found.emplace_back(&decoded.places[i], &decoded.warnings[i]);
   std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return *a.first < *b.first; });

@@ -405,6 +405,17 @@ Result<Decoded> decode(const Type& type, json::value value) {
 
 std::string duplicate_warning(std::string_view path) { return "duplicate field " + quoted(path); }
 
+bool is_of_unknown(std::string_view duplicate, const std::vector<std::string>& unknown) {
+  constexpr std::string_view kDuplicate = "duplicate", kUnknown = "unknown";
+  if (!duplicate.starts_with(kDuplicate)) return false;
+  duplicate.remove_prefix(kDuplicate.size());
+  return std::ranges::any_of(unknown, [&](std::string_view warning) {
+    warning.remove_prefix(kUnknown.size()), warning.remove_suffix(1);  // without the closing quote
+    return duplicate.size() > warning.size() && duplicate.starts_with(warning) &&
+           std::string_view("\".[").find(duplicate[warning.size()]) != std::string_view::npos;
+  });
+}
+
 Error strict_error(const Type& type, const std::vector<std::string>& found) {
   return Error(Code::bad_request, cannot_be_handled(type) + ": strict decoding error: " + join(found, ", "));
 }

@@ -34,5 +34,7 @@ Result<Decoded> decode(const Type& type, json::value value);
 Error strict_error(const Type& type, const std::vector<std::string>& found);
 // The warning for a duplicate key from parse_json(): duplicate field "spec.replicas".
 std::string duplicate_warning(std::string_view path);
+// Whether such a warning is about one of the unknown fields of these warnings, or about what is in one: then it is not told.
+bool is_of_unknown(std::string_view duplicate, const std::vector<std::string>& unknown);
 
 }  // namespace coracle::schema

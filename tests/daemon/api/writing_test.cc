@@ -251,7 +251,7 @@ TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
     EXPECT_EQ(told, want) << type;
   }
   const std::string operations = R"([{"op":"add","path":"/spec/unknown","value":1,"foo":2},
-    {"op":"add","path":"/spec/minReadySeconds","path":"/spec/other","bar":1,"value":2}])";
+    {"op":"add","path":"/spec/minReadySeconds","path":"/spec/other","bar":1,"bar":{"in":1,"in":2},"value":2}])";
   EXPECT_EQ(warnings(client.ask("PATCH", deployments + "/d", operations, "Content-Type: application/json-patch+json\r\n")),
             (Texts{"json patch unknown field \"[0].foo\"", "json patch duplicate field \"[1].path\"",
                    "json patch unknown field \"[1].bar\"", "unknown field \"spec.unknown\"", "unknown field \"spec.other\""}));
