@@ -46,8 +46,8 @@ class SnapshotMemory : public json::memory_resource {
     for (const auto& block : blocks_) Block::free(block);
   }
 
-  // No block is added any more, so that copies made from now on take what is left of them, then the heap. Returns their size.
-  // Call before other threads have a value in it.
+  // No block is added any more, so that copies made from now on take what is left of them, then the heap. Returns their size,
+  // with what is on the heap already. Call before other threads have a value in it.
   size_t close() {
     size_t size = 0, count = 0;
     for (; count < kBlocksMax; ++count) {
@@ -56,7 +56,7 @@ class SnapshotMemory : public json::memory_resource {
       size += sizeof(Block) + block->size;
     }
     count_.store(count, std::memory_order_relaxed);
-    return size;
+    return size + on_heap_.load(std::memory_order_relaxed);
   }
 
  private:
@@ -92,6 +92,7 @@ class SnapshotMemory : public json::memory_resource {
       if (!block) block = add_block(i);
       if (void* taken = block->take(wanted)) return taken;
     }
+    on_heap_.fetch_add(size, std::memory_order_relaxed);
     return ::operator new(size);
   }
   // The first thread adds it; others use that.
@@ -102,18 +103,20 @@ class SnapshotMemory : public json::memory_resource {
     Block::free(fresh);
     return none;
   }
-  void do_deallocate(void* what, size_t, size_t) override {
+  void do_deallocate(void* what, size_t size, size_t) override {
     auto* at = static_cast<char*>(what);
     for (const auto& each : blocks_) {
       const Block* block = each.load(std::memory_order_acquire);
       if (!block) break;
       if (block->holds(at)) return;
     }
+    on_heap_.fetch_sub(size, std::memory_order_relaxed);
     ::operator delete(what);
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
   std::atomic<size_t> count_;                           // at most so many blocks
+  std::atomic<size_t> on_heap_ = 0;                     // bytes
   std::array<std::atomic<Block*>, kBlocksMax> blocks_;  // all of the same size; the first always exists
 };
 

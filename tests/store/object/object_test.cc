@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -267,6 +268,25 @@ TEST(Object, what_is_written_is_kept_parsed_instead_of_what_it_replaces) {
   std::weak_ptr<const Object> seen_later = later;
   later.reset();
   EXPECT_TRUE(seen_later.expired()) << "what it replaces is not kept";
+}
+
+// The blocks for a component's body are small: what does not fit in them counts too.
+TEST(Object, what_is_kept_parsed_counts_with_what_is_on_the_heap) {
+  constexpr size_t kLarge = 200 << 10;
+  forget_parsed();
+  std::vector<std::weak_ptr<const Object>> seen;
+  for (size_t written = 0; written < 2 * kKeptParsedBytes; written += kLarge) {
+    const RestingPtr resting = MUST(made(kWeb))->at_rest();
+    const ObjectPtr before = resting->awake();
+    json::value body(before->json(), body_memory({}));
+    make(body, "metadata.annotations.large") = std::string(kLarge, 'x');
+    ObjectPtr prepared = MUST(Object::make(kPod, body));
+    seen.push_back(prepared->with_revision(2, std::move(body), before.get()));
+  }
+  const auto kept = std::ranges::count_if(seen, [](const auto& object) { return !object.expired(); });
+  EXPECT_GT(kept, 0);
+  EXPECT_LE(size_t(kept) * kLarge, kKeptParsedBytes);
+  forget_parsed();
 }
 
 TEST(Object, all_who_keep_it_keep_one) {
