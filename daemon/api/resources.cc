@@ -54,8 +54,10 @@ Result<registry::ListRequest> list_request(Call& call) {
   return request;
 }
 
-// A list at revision 0 is whole, whatever its limit. Source: apiserver storage/cacher, computeListLimit.
+// A list at revision 0 is whole, whatever its limit, except for events, which Kubernetes does not cache. Source: apiserver
+// storage/cacher, computeListLimit; kubernetes pkg/kubeapiserver, DefaultWatchCacheSizes.
 bool ignores_limit(const Call& call) {
+  if (call.info->stored().kind == kEvent) return false;
   return call.query().get("resourceVersion") == "0" && call.query().get("continue").empty();
 }
 

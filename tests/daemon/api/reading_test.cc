@@ -134,6 +134,22 @@ TEST_F(Reading, revisions_are_exact_or_not_older_than) {
   EXPECT_EQ(get_string(gone.json(), "message"), "The resourceVersion for the provided list is too old.");
 }
 
+TEST_F(Reading, events_are_listed_in_pages_at_any_revision) {
+  const std::string events = "/api/v1/namespaces/default/events";
+  for (const char* name : {"a", "b"})
+    ASSERT_EQ(
+        client
+            .ask("POST", events,
+                 R"({"metadata":{"name":")" + std::string(name) + R"("},"involvedObject":{"namespace":"default"},"message":"m"})")
+            .status,
+        201);
+  for (const std::string& path : {events, std::string("/apis/events.k8s.io/v1/namespaces/default/events")}) {
+    RawAnswer page = client.get(path + "?resourceVersion=0&limit=1");
+    EXPECT_EQ(items(page), 1u) << path;
+    EXPECT_NE(get_string(page.json(), "metadata.continue"), "") << path;
+  }
+}
+
 TEST_F(Reading, what_is_yet_to_come_is_waited_for) {
   create("a");
   std::string next = std::to_string(std::stoull(revision()) + 1);
