@@ -68,6 +68,14 @@ TEST_F(NodeRestrictionTest, writes_and_removes_what_runs_on_it) {
   EXPECT_TRUE(fixture.registry().remove(kPod, {"default", "mine"}, {}, writer));
   EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "theirs"}, "eviction", json::object(), writer).error().text(),
             "pods \"theirs\" is forbidden: node me can only evict pods with spec.nodeName set to itself");
+  EXPECT_FALSE(MUST(fixture.registry().remove(kPod, {"default", "theirs"}, {}, {})).gone);
+  for (bool is_dry : {false, true}) {
+    writer.dry_run = is_dry;
+    auto refused = fixture.registry().remove(kPod, {"default", "theirs"}, {}, writer);
+    ASSERT_FALSE(refused) << "its deletion is under way: " << is_dry;
+    EXPECT_EQ(refused.error().text(),
+              "pods \"theirs\" is forbidden: node \"me\" can only delete pods with spec.nodeName set to itself");
+  }
 }
 
 TEST_F(NodeRestrictionTest, says_of_itself_what_draws_no_pods) {
