@@ -39,12 +39,22 @@ bool same_but_for(const Paths& paths, const json::value& a, const json::value& b
   return std::ranges::count_if(*left, counts) == std::ranges::count_if(*right, counts) && std::ranges::all_of(*left, same_member);
 }
 
+// Whether the same managers own the same fields, whenever each of them has written last: the times decide the order too. Of more
+// entries than any object has, it is not asked.
+bool same_owners(const json::value& before, const json::value& after) {
+  constexpr std::string_view kPath = "metadata.managedFields";
+  constexpr size_t kEntriesMax = 64;
+  const json::array &olds = get_array(before, kPath), &news = get_array(after, kPath);
+  auto same = [](const json::value& one, const json::value& other) { return same_but_for({"time"}, one, other); };
+  return olds.size() <= kEntriesMax && std::ranges::is_permutation(olds, news, same);
+}
+
 }  // namespace
 
 bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after) {
   std::string_view path = stored.traits.heartbeat;
-  // The fields of managedFields follow from the object, and its times from the write.
-  return !path.empty() && same_but_for({"metadata.resourceVersion", "metadata.managedFields", path}, before, after);
+  return !path.empty() && same_but_for({"metadata.resourceVersion", "metadata.managedFields", path}, before, after) &&
+         same_owners(before, after);
 }
 
 }  // namespace coracle::registry

@@ -9,7 +9,7 @@
 namespace coracle::registry {
 
 // Whether only the kind's heartbeat fields differ (schema::KindTraits): a Lease's renewTime, the lastHeartbeatTime of a Node's
-// conditions; and the metadata that the server keeps about the write.
+// conditions; and the metadata of each write: the revision, and the times in managedFields. Who owns a field is no heartbeat.
 bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after);
 
 }  // namespace coracle::registry

@@ -15,6 +15,8 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
       R"({"metadata":{"name":"n","resourceVersion":"1"},"spec":{"holderIdentity":"n","renewTime":"2026-01-01T00:00:00.000000Z"}})";
   const std::string node =
       R"({"metadata":{"name":"n"},"spec":{},"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"2026-01-01T00:00:00Z"}]}})";
+  const std::string owned =
+      R"({"metadata":{"name":"n","resourceVersion":"1","managedFields":[{"manager":"m","time":"1","fieldsV1":{"f:a":{}}},{"manager":"o"}]},"spec":{}})";
   struct Row {
     const char* name;
     const Kind& kind;
@@ -25,8 +27,13 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
       {"a renewal", kLease, lease, "00:00.000000Z", "00:10.000000Z", true},
       {"another holder", kLease, lease, R"("holderIdentity":"n")", R"("holderIdentity":"m")", false},
       {"a label", kLease, lease, R"("name":"n",)", R"("name":"n","labels":{"a":"b"},)", false},
-      {"the version and the times of managed fields", kLease, lease, R"("resourceVersion":"1")",
-       R"("resourceVersion":"2","managedFields":[{"manager":"m","time":"2026-01-01T00:00:10Z"}])", true},
+      {"the version and the times of managed fields", kLease, owned,
+       R"("1","managedFields":[{"manager":"m","time":"1","fieldsV1":{"f:a":{}}},{"manager":"o"}])",
+       R"("2","managedFields":[{"manager":"o","time":"2"},{"manager":"m","time":"3","fieldsV1":{"f:a":{}}}])", true},
+      {"the owner of a field", kLease, owned, R"({"manager":"o"})", R"({"manager":"o","fieldsV1":{"f:a":{}}})", false},
+      {"a further owner", kLease, owned, R"({"manager":"o"})", R"({"manager":"o"},{"manager":"p"})", false},
+      {"the first owner", kLease, lease, R"("resourceVersion":"1")",
+       R"("resourceVersion":"2","managedFields":[{"manager":"m","time":"1"}])", false},
       {"the first renewal", kLease, lease, R"(,"renewTime":"2026-01-01T00:00:00.000000Z")", "", true},
       {"a node's heartbeat", kNode, node, "00:00Z", "05:00Z", true},
       {"another condition", kNode, node, R"("status":"True")", R"("status":"False")", false},
