@@ -2,11 +2,12 @@
 // cordon, uncordon, drain, taint: keep new pods off a node or evict the pods on it. See node.h.
 #include "ctl/node.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
@@ -402,7 +403,7 @@ class Drain {
     const auto until = std::chrono::steady_clock::now() + std::min(left().value_or(kEvictAgain), kEvictAgain);
     const auto rest = [&] { return std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()); };
     if (rest().count() <= 0 || wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), rest())) return;
-    std::this_thread::sleep_until(until);
+    (void)::poll(nullptr, 0, std::max(0, int(rest().count())));
   }
 
   // Waits until the pod has gone. False if it was asked to go so long ago that nobody waits for it any more.
@@ -426,7 +427,7 @@ class Drain {
             std::to_string(flags_.skip_gone_seconds) + " seconds, skipping\n");
         return false;
       }
-      if (may_not_watch) std::this_thread::sleep_for(std::min(left().value_or(kLookAgain), kLookAgain));
+      if (may_not_watch) (void)::poll(nullptr, 0, std::max(0, int(std::min(left().value_or(kLookAgain), kLookAgain).count())));
     }
   }
 

@@ -32,7 +32,7 @@ from progress import Progress
 
 OURS = "coracle-oci"
 # These use the same cgroup name with every runtime.
-SHARED = re.compile(r"cgroups|delete_only_create_resources")
+SHARED = re.compile(r"cgroups|delete_(only_create_)?resources")
 RACES = 12  # number of repetitions of a program with a known race
 TIME_LIMIT_SECONDS = 60 * int(os.environ.get("CORACLE_PATIENCE", "1"))
 

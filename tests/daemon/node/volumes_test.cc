@@ -150,7 +150,8 @@ TEST_F(ImageVolumesTest, an_image_is_pulled_and_mounted_to_be_read) {
   EXPECT_EQ(state(), "Running");
   EXPECT_TRUE(events_.has("Successfully pulled image \"registry.example/models:3\""));
   EXPECT_EQ(shown("a-0", "/v", "/of"), id);
-  for (const auto& mount : spec_of("a-0")->spec.mounts) EXPECT_TRUE(mount.destination != "/v" || mount.options.back() == "ro");
+  const auto spec = spec_of("a-0");
+  for (const auto& mount : spec->spec.mounts) EXPECT_TRUE(mount.destination != "/v" || mount.options.back() == "ro");
   EXPECT_EQ(runtime_.images_fake().held().at(uid() + ".volume.v"), id);
 }
 
