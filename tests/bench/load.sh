@@ -3,39 +3,12 @@
 # The API under load, compared with kube-apiserver and etcd on the same disk: GET, LIST of 1,000 pods of 4 KB, and durable
 # creates, over 8 TLS connections (wrk); then 300 watchers, and the memory of 10,000 pods. The two servers alternate; the result
 # is the median.
-#   CORACLE_PEER   a directory with kube-apiserver and etcd (default: kube_apiserver.sh makes one; without it only our figures are printed)
+# Without the peer (peer_server.sh) only our figures are printed.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/peer_server.sh"
 command -v wrk >/dev/null || skip_all "wrk is missing"
 quick && { pods=100 seconds=1 rounds=1 watched=20 many=200; } || { pods=1000 seconds=4 rounds=5 watched=300 many=10000; }
-connections=8 peers=
-
-# ---- the compared server ----
-
-peer_kubeconfig() {
-  cat >"$T/peer/kubeconfig" <<EOF
-{"apiVersion": "v1", "kind": "Config", "current-context": "peer",
- "clusters": [{"name": "peer", "cluster": {"server": "https://10.55.0.2:7443", "certificate-authority": "$T/peer/certs/apiserver.crt"}}],
- "users": [{"name": "peer", "user": {"token": "bench"}}],
- "contexts": [{"name": "peer", "context": {"cluster": "peer", "user": "peer"}}]}
-EOF
-}
-start_peer() {
-  local programs=$1
-  mkdir -p "$T/peer/certs"
-  openssl genrsa -out "$T/peer/account.key" 2048 2>/dev/null
-  peer_kubeconfig
-  nsenter --net="/run/netns/$ns" -- "$programs/etcd" --data-dir "$T/peer/etcd" --listen-client-urls http://127.0.0.1:7379 \
-    --advertise-client-urls http://127.0.0.1:7379 --listen-peer-urls http://127.0.0.1:7380 >"$T/peer/etcd.log" 2>&1 &
-  peers=$!
-  nsenter --net="/run/netns/$ns" -- "$programs/kube-apiserver" --etcd-servers http://127.0.0.1:7379 --secure-port 7443 \
-    --bind-address 10.55.0.2 --advertise-address 10.55.0.2 --service-cluster-ip-range 10.97.0.0/16 --cert-dir "$T/peer/certs" \
-    --token-auth-file "$T/etc/tokens.csv" --authorization-mode RBAC --disable-admission-plugins ServiceAccount \
-    --service-account-issuer https://peer --service-account-key-file "$T/peer/account.key" \
-    --service-account-signing-key-file "$T/peer/account.key" >"$T/peer/apiserver.log" 2>&1 &
-  peers="$peers $!"
-  until_true 60 in_ns curl -sfk -H 'Authorization: Bearer bench' https://10.55.0.2:7443/readyz
-}
-stop_peer() { [ -z "$peers" ] || kill $peers 2>/dev/null; peers=; }
+connections=8
 
 # ---- load ----
 
@@ -75,10 +48,8 @@ echo "tokenAuthFile: $T/etc/tokens.csv" >>"$T/etc/config.yaml"
 echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"
 start_daemon
 write_creates  # write_creates: the script for wrk; it does little work, since it shares the processors with the servers
-programs=${CORACLE_PEER:-$("$(dirname "$0")/kube_apiserver.sh" "$cache" 2>"$T/why")} || programs=
 servers=(ours)
-if [ -x "$programs/kube-apiserver" ] && start_peer "$programs"; then servers+=(peer)
-else echo "# no peer: $(cat "$T/why" 2>/dev/null; tail -n 3 "$T/peer/apiserver.log" 2>/dev/null)"; fi
+if start_peer; then servers+=(peer); else echo "# no peer: $(why_no_peer)"; fi
 url() { [ "$1" = ours ] && echo https://10.55.0.2:6443 || echo https://10.55.0.2:7443; }
 config_of() { [ "$1" = ours ] && echo "$T/etc/admin.kubeconfig" || echo "$T/peer/kubeconfig"; }
 for server in "${servers[@]}"; do
