@@ -46,6 +46,33 @@ bool is_deletion(const json::value& change) {
   return directive && *directive == "delete";
 }
 
+bool has_directive(const json::value& change) {
+  if (directive_of(change)) return true;
+  if (const json::object* object = change.if_object())
+    return std::ranges::any_of(*object, [](const auto& pair) { return has_directive(pair.value()); });
+  const json::array* list = change.if_array();
+  return list && std::ranges::any_of(*list, has_directive);
+}
+
+// What has nothing to change: without every object that has a $patch, whatever that says. Nothing: it is one itself. Source:
+// apimachinery strategicpatch, removeDirectives.
+std::optional<json::value> without_directives(const json::value& change) {
+  if (directive_of(change)) return std::nullopt;
+  if (const json::object* object = change.if_object()) {
+    json::object out(object->storage());
+    for (const auto& pair : *object)
+      if (auto kept = without_directives(pair.value())) out.emplace(pair.key(), *std::move(kept));
+    return out;
+  }
+  if (const json::array* list = change.if_array()) {
+    json::array out(list->storage());
+    for (const json::value& item : *list)
+      if (auto kept = without_directives(item)) out.push_back(*std::move(kept));
+    return out;
+  }
+  return change;
+}
+
 // "merge" is one of the names of the design, but Kubernetes refuses it.
 Result<void> check_directive(const json::value& directive) {
   if (directive == "replace" || directive == "delete") return {};
@@ -220,15 +247,17 @@ std::set<std::string_view> texts_of(const json::array& list) {
 
 class Merger {
  public:
-  Result<void> object(const Type* type, json::object& original, const json::object& patch) {
-    bool goes_on = TRY(directives(original, patch));
+  // `as_is`: `patch` is the new value, and changes nothing. A $patch in it is no directive there.
+  Result<void> object(const Type* type, json::object& original, const json::object& patch, bool as_is = false) {
+    bool goes_on = TRY(directives(original, patch, as_is));
     if (!goes_on) return {};
+    as_is = as_is || patch.contains(kPatch);
     TRY(check_lists(type, patch));
     TRY(delete_from_primitive_lists(original, patch));
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
       if (is_directive(name) || pair.value().is_null()) continue;
-      TRY(member(field_of(type, name), name, original, patch, pair.value()));
+      TRY(member(field_of(type, name), name, original, patch, pair.value(), as_is));
     }
     drop_nulls_of(patch, original);
     return order_untouched_lists(type, original, patch);
@@ -236,8 +265,8 @@ class Merger {
 
  private:
   // Handles directives for the whole object. False: nothing is left to merge.
-  static Result<bool> directives(json::object& original, const json::object& patch) {
-    if (const json::value* directive = patch.if_contains(kPatch)) {
+  static Result<bool> directives(json::object& original, const json::object& patch, bool as_is) {
+    if (const json::value* directive = as_is ? nullptr : patch.if_contains(kPatch)) {
       TRY(check_directive(*directive));
       original.clear();
       if (*directive == "delete") return false;
@@ -278,17 +307,19 @@ class Merger {
   }
 
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
-                      const json::value& change) {
+                      const json::value& change, bool as_is) {
     json::value* there = original.if_contains(name);
-    if (is_deletion(change) && !(there && there->is_object())) {  // there is nothing to empty
+    if (!as_is && has_no_counterpart(there, change)) {
+      if (!has_directive(change)) return member(field, name, original, patch, change, true);
+      if (auto rest = without_directives(change)) return member(field, name, original, patch, *rest, true);
       if (there) original.stable_erase(original.find(name));
       return {};
     }
     json::value& old = there ? *there : original[name];  // [] makes room even for a member that is there
     if (change.is_object() && !(field && field->replaced)) {
       if (!old.is_object()) old.emplace_object();
-      if (field && field->shape == Shape::map) return entries(*field, old.get_object(), change.get_object());
-      return object(type_of(field), old.get_object(), change.get_object());
+      if (field && field->shape == Shape::map) return entries(*field, old.get_object(), change.get_object(), as_is);
+      return object(type_of(field), old.get_object(), change.get_object(), as_is);
     }
     if (change.is_array() && field && field->shape == Shape::list && field->merges) {
       const json::value* order = patch.if_contains(std::string(kOrderPrefix).append(name));
@@ -302,21 +333,37 @@ class Merger {
   }
 
   // Merges a map: like an object, but its keys are not fields.
-  Result<void> entries(const Field& field, json::object& original, const json::object& patch) {
-    bool goes_on = TRY(directives(original, patch));
+  Result<void> entries(const Field& field, json::object& original, const json::object& patch, bool as_is) {
+    bool goes_on = TRY(directives(original, patch, as_is));
     if (!goes_on) return {};
+    as_is = as_is || patch.contains(kPatch);
     for (const auto& pair : patch) {
       if (pair.key() == kPatch || pair.key() == kRetainKeys || pair.value().is_null()) continue;
-      if (pair.value().is_object()) {
-        json::value& old = original[pair.key()];
-        if (!old.is_object()) old.emplace_object();
-        TRY(object(type_of(&field), old.get_object(), pair.value().get_object()));
-      } else {
-        original[pair.key()] = pair.value();
-      }
+      TRY(entry(field, pair.key(), original, pair.value(), as_is));
     }
     drop_nulls_of(patch, original);
     return {};
+  }
+
+  Result<void> entry(const Field& field, std::string_view key, json::object& original, const json::value& change, bool as_is) {
+    if (!as_is && has_no_counterpart(original.if_contains(key), change)) {
+      if (!has_directive(change)) return entry(field, key, original, change, true);
+      if (auto rest = without_directives(change)) return entry(field, key, original, *rest, true);
+      if (auto at = original.find(key); at != original.end()) original.stable_erase(at);
+      return {};
+    }
+    json::value& old = original[key];
+    if (!change.is_object()) {
+      old = change;
+      return {};
+    }
+    if (!old.is_object()) old.emplace_object();
+    return object(type_of(&field), old.get_object(), change.get_object(), as_is);
+  }
+
+  // Whether the patch's object or list is put where there is none.
+  static bool has_no_counterpart(const json::value* there, const json::value& change) {
+    return change.is_structured() && !(there && there->kind() == change.kind());
   }
 
   static void drop_nulls_of(const json::object& patch, json::object& original) {
@@ -334,14 +381,13 @@ class Merger {
   Result<json::value> cleaned(const Type* type, const json::value& value, const json::storage_ptr& memory) {
     if (value.is_object()) {
       json::object out(memory);
-      TRY(object(type, out, value.get_object()));
+      TRY(object(type, out, value.get_object(), true));
       return json::value(std::move(out));
     }
     if (!value.is_array()) return json::value(value, memory);
     json::array out(memory);
     out.reserve(value.get_array().size());
     for (const json::value& item : value.get_array()) {
-      if (is_deletion(item)) continue;
       json::value clean = TRY(cleaned(type, item, memory));
       out.push_back(std::move(clean));
     }
@@ -461,9 +507,10 @@ class Merger {
         if (at == kNoItem) merged.add(i, json::value(patch[i], memory));
         continue;
       }
-      json::value& item = at == kNoItem ? merged.add(i, json::object(memory)) : merged.at(at);
+      const bool is_new = at == kNoItem;
+      json::value& item = is_new ? merged.add(i, json::object(memory)) : merged.at(at);
       if (!item.is_object()) item.emplace_object();
-      TRY(object(type_of(&field), item.get_object(), patch[i].get_object()));
+      TRY(object(type_of(&field), item.get_object(), patch[i].get_object(), is_new));
     }
     return merged.in_order();
   }
