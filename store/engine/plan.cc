@@ -11,22 +11,14 @@ namespace {
 
 constexpr size_t kDeletionGrowthMax = 64u << 10;  // bytes, per write
 
-// Whether the write may exceed kObjectBytesMax because its object is being deleted. The write that removes a finalizer adds an
-// entry to managedFields: without room for that the object could never be deleted.
-bool helps_deletion(const Prepared& write, size_t growth) {
-  return growth <= kDeletionGrowthMax && find(write.parsed, "metadata.deletionTimestamp");
-}
+size_t size_of(const ObjectPtr& object) { return object ? object->text().size() + kObjectOverhead : 0; }
 
-bool is_too_large(const Object& object) { return object.text().size() + kObjectOverhead > kObjectBytesMax; }
-
-// False: it has none.
-bool drop_managed_fields(json::value& object) {
-  json::value* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
-  json::object* members = metadata ? metadata->if_object() : nullptr;
-  auto found = members ? members->find("managedFields") : nullptr;
-  if (!members || found == members->end()) return false;
-  members->stable_erase(found);
-  return true;
+// Whether the write makes an object too large. One that is too large already may stay so. The write that removes a finalizer adds
+// an entry to managedFields: without room for that the object could never be deleted.
+bool is_too_large(const Prepared& write, const ObjectPtr& now) {
+  const size_t before = size_of(now), after = size_of(write.body);
+  if (after <= kObjectBytesMax || after <= before || write.beyond_limit) return false;
+  return !(write.is_being_deleted && after - before <= kDeletionGrowthMax);
 }
 
 }  // namespace
@@ -39,11 +31,23 @@ Result<Prepared> Prepared::make(Write write) {
   Prepared prepared{write.kind,     std::move(write.key), nullptr, json::value(*std::move(write.body)),
                     write.expected, write.beyond_limit,   nullptr};
   prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
-  if (write.sheds_managed_fields && is_too_large(*prepared.body) && drop_managed_fields(prepared.parsed))
-    prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
+  prepared.sheds_managed_fields = write.sheds_managed_fields;
+  if (size_of(prepared.body) > kObjectBytesMax)
+    prepared.is_being_deleted = find(prepared.parsed, "metadata.deletionTimestamp") != nullptr;
   if (prepared.body->key() != prepared.key)
     return Error(Code::invalid, "the body is named " + prepared.body->key().text() + ", not " + prepared.key.text());
   return prepared;
+}
+
+Result<void> Prepared::drop_managed_fields() {
+  json::value slim = parsed.is_null() ? body->json() : std::move(parsed);  // null: an earlier plan has taken it
+  json::object& metadata = coracle::make(slim, "metadata").get_object();
+  if (auto at = metadata.find("managedFields"); at != metadata.end()) {
+    metadata.stable_erase(at);
+    body = TRY(Object::make(*kind, slim));
+  }
+  parsed = std::move(slim);
+  return {};
 }
 
 Plan::Entry Plan::latest(const Kind& kind, const Key& key) const {
@@ -87,11 +91,10 @@ void Plan::roll_back(const Mark& mark) {
 // An object that is too large, or that the store has no space for. The latter with etcd's error text, which users search for, and
 // advice. Source: etcd rpctypes, ErrGRPCNoSpace.
 Result<void> Plan::take_space(const Prepared& write, const Entry& now) {
-  auto size_of = [](const ObjectPtr& object) { return object ? object->text().size() + kObjectOverhead : 0; };
   Usage& usage = space_.usage;
   size_t before = size_of(now.object), after = size_of(write.body);
   size_t total = usage.bytes - std::min(usage.bytes, before) + after;
-  if (after > before && after > kObjectBytesMax && !write.beyond_limit && !helps_deletion(write, after - before))
+  if (is_too_large(write, now.object))
     return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(kObjectBytesMax) +
                                       "; with its defaults and managedFields the object takes " + std::to_string(after) +
                                       " bytes");
@@ -120,6 +123,7 @@ Result<ObjectPtr> Plan::decide(Prepared& write, const Entry& now) {
   if (now.object && write.expected == Revision(0)) return already_exists(*write.kind, write.key.name);
   if (now.object && write.expected && *write.expected != now.object->revision())
     return stale_conflict(*write.kind, write.key.name);
+  if (write.sheds_managed_fields && is_too_large(write, now.object)) TRY(write.drop_managed_fields());
   if (write.body && now.object && write.body->same_as(*now.object)) return now.object;
 
   TRY(take_space(write, now));

@@ -26,8 +26,11 @@ struct Prepared {
   std::optional<Revision> expected;
   bool beyond_limit = false;
   Amend amend;
+  bool sheds_managed_fields = false;
+  bool is_being_deleted = false;  // only determined for a body above kObjectBytesMax
 
   static Result<Prepared> make(Write write);  // Errors: invalid
+  Result<void> drop_managed_fields();         // from `body` and `parsed`
 };
 
 // The use of Options::objects_bytes_max.

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "store/engine/plan.h"
 #include "tests/store/engine/engine_fixture.h"
 
 namespace coracle::engine {
@@ -184,6 +185,55 @@ TEST_F(EngineTest, an_object_that_is_being_deleted_may_grow_a_little_beyond_the_
   EXPECT_TRUE(write());
   make(object, "data.more") = std::string(100 << 10, 'x');
   EXPECT_EQ(write().error().code(), Code::too_large) << "that is not needed for a deletion";
+}
+
+TEST_F(EngineTest, an_object_keeps_its_managed_fields_where_it_may_be_as_large) {
+  const std::string most(kObjectBytesMax, 'x');
+  json::value object = body("a", most);
+  auto held = [&](Revision expected = 0) {
+    make(object, "metadata.managedFields") = json::array{{{"manager", std::string(2000, 'm')}}};
+    Write write{&kConfigMap, key("a"), object, expected ? std::optional<Revision>() : Revision(0)};
+    write.sheds_managed_fields = true;
+    ObjectPtr stored = MUST(engine().write(std::move(write), Durability::durable));
+    return find(stored->json(), "metadata.managedFields") != nullptr;
+  };
+  make(object, "data.value") = most.substr(1000);
+  EXPECT_FALSE(held()) << "it is too large with them";
+  EXPECT_FALSE(held(1)) << "and not with their absence, which is no growth";
+  (void)MUST(engine().remove(kConfigMap, key("a"), std::nullopt, Durability::durable));
+  make(object, "data.value") = most;
+  ASSERT_TRUE(engine().write({&kConfigMap, key("a"), object, Revision(0), true}, Durability::durable));
+  make(object, "data.value") = most.substr(10000);
+  EXPECT_TRUE(held(1)) << "it shrinks";
+  make(object, "metadata.deletionTimestamp") = "2026-01-02T00:00:00Z";
+  EXPECT_TRUE(held(1)) << "it is being deleted";
+}
+
+// A soft write is decided again if the disk fails.
+TEST(Plan, decides_a_write_for_the_second_time_as_for_the_first) {
+  json::value object = {{"apiVersion", "v1"},
+                        {"kind", "ConfigMap"},
+                        {"metadata", {{"name", "a"}, {"namespace", "default"}, {"uid", "u"}, {"resourceVersion", "1"}}}};
+  make(object, "data.value") = std::string(kObjectBytesMax + 100, 'x');
+  const ObjectPtr larger = MUST(Object::make(kConfigMap, object));
+  make(object, "data.value") = std::string(kObjectBytesMax, 'x');
+  const ObjectPtr smaller = MUST(Object::make(kConfigMap, object));
+  auto keeps = [&](std::vector<Prepared>& group, const ObjectPtr& now) {
+    Plan plan([&](const Kind&, const Key&) { return Plan::Entry{now, 1}; }, 1, 2);
+    std::vector<ObjectPtr> stored = MUST(plan.add(group));
+    return find(stored[0]->json(), "metadata.managedFields") != nullptr;
+  };
+  make(object, "metadata.managedFields") = json::array{{{"manager", "m"}}};
+  Write write{&kConfigMap, {"default", "a"}, object, std::nullopt};
+  write.sheds_managed_fields = true;
+  std::vector<Prepared> sheds, deletes;
+  sheds.push_back(MUST(Prepared::make(write)));
+  EXPECT_TRUE(keeps(sheds, larger));
+  EXPECT_FALSE(keeps(sheds, smaller)) << "without the write before it";
+  make(object, "metadata.deletionTimestamp") = "2026-01-02T00:00:00Z";
+  deletes.push_back(MUST(Prepared::make({&kConfigMap, {"default", "a"}, object, std::nullopt})));
+  EXPECT_TRUE(keeps(deletes, smaller));
+  EXPECT_TRUE(keeps(deletes, smaller));
 }
 
 // A store with a limit of some kilobytes.
