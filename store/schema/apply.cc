@@ -256,13 +256,34 @@ class Versions {
   std::map<const KindInfo*, std::unique_ptr<Version>> made_;
 };
 
+// Items of `set` of which `fields` holds no more than parts are no members of it either. Where the versions differ in their
+// paths, they stay members.
+void leave_parts(json::object& set, const json::object& fields) {
+  for (auto& pair : set) {
+    json::object* node = pair.value().if_object();
+    const json::value* there = fields.if_contains(pair.key());
+    const json::object* held = there ? there->if_object() : nullptr;
+    if (!node || !held || held->empty()) continue;
+    if (!held->contains(".")) drop(*node, ".");
+    leave_parts(*node, *held);
+  }
+}
+
 // Converts a set to another version: the fields of `value` (written in version `from`) that correspond. Conversions may add
 // required fields; then the result is larger, never smaller.
 json::object translated(const json::object& fields, const KindInfo& from, const KindInfo& to, IndexedValue& value) {
   if (&from == &to) return fields;
   json::object set = fields_of(Place::of(to.type()), convert(from, to, only(value, fields)), Dots::no);
   strip_unowned(set);
+  leave_parts(set, fields);
   return set;
+}
+
+// The fields of `before` that `after`, which need not be canonical, does not have, in version `to`.
+Result<json::object> removed_in(const KindInfo& to, const KindInfo& from, const json::value& before, const json::value& after) {
+  if (&from == &to) return removed_fields(Place::of(to.type()), before, after);
+  Decoded canonical = TRY(decode(from.type(), after));
+  return removed_fields(Place::of(to.type()), convert(from, to, before), convert(from, to, std::move(canonical.value)));
 }
 
 // Drops entries of versions that are no longer served.
@@ -392,9 +413,14 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     json::object held = &mine_then == &kind ? std::move(own->fields)
                                             : translated(own->fields, mine_then, kind, elsewhere.of(mine_then).indexed_applied);
     if (prune(root, merged, held, said, others)) {
-      const json::object gone = removed_fields(root, live, merged);  // with what others hold in an item
-      for (auto entry = entries.begin(); entry != entries.end(); ++entry)
-        if (entry != own && entry->api_version == version) entry->fields = difference_of(entry->fields, gone);
+      std::map<const KindInfo*, json::object> gone;  // by version, with what others hold in an item
+      for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+        if (entry == own) continue;
+        const KindInfo& theirs = *kind.version(entry->api_version);
+        auto [there, fresh] = gone.try_emplace(&theirs);
+        if (fresh) there->second = TRY(removed_in(theirs, kind, live, merged));
+        entry->fields = difference_of(entry->fields, there->second);
+      }
     }
     if (&mine_then == &kind) own->fields = std::move(held);
   }

@@ -131,5 +131,55 @@ TEST(Convert, fields_are_held_in_the_version_they_were_written_in) {
   EXPECT_EQ(get_array(again, "metadata.managedFields").size(), 1u);
 }
 
+// A kind in two versions that differ in nothing else.
+struct TwoVersions {
+  Kind second_kind = kPod;
+  KindInfo first, second;
+
+  static KindInfo of(const Kind& kind, const KindInfo& like, const KindInfo& stored, const KindInfo& next) {
+    return {kind,        like.list_kind, like.singular, like.short_names, like.categories, like.verbs,         like.names,
+            like.traits, like.type_,     nullptr,       &stored,          &next,           like.subresources_, like.columns_};
+  }
+  TwoVersions() : first(of(kPod, catalog().of(kPod), first, second)), second(of(second_kind, catalog().of(kPod), first, first)) {
+    second_kind.version = "v2";
+  }
+};
+
+// Of a list's item that is left out, what others have changed in it goes too, in whichever version they have done so. Source:
+// structured-merge-diff, merge/update.go, addBackOwnedItemsForVersion.
+TEST(Convert, an_item_that_is_left_out_goes_with_its_parts_in_another_version) {
+  const TwoVersions kinds;
+  const KindInfo &first = kinds.first, &second = kinds.second;
+  auto applied = [](const char* version, const char* containers) {
+    return MUST(parse_json(R"({"apiVersion":")" + std::string(version) +
+                           R"(","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":)" + containers + "}}"));
+  };
+  auto held = [](const json::value& object, std::string_view manager) {
+    for (const json::value& entry : get_array(object, "metadata.managedFields"))
+      if (get_string(entry, "manager") == manager) return to_text(*find(entry, "fieldsV1"));
+    return std::string();
+  };
+  const char* both = R"([{"name":"a","image":"1"},{"name":"b","image":"1"}])";
+  const json::value live = *server_side_apply(first, nullptr, applied("v1", both), {"me"}, kNow);
+  json::value seen = convert(first, second, live), edited = seen;
+  for (json::value& container : edited.at("spec").at("containers").as_array()) container.as_object()["tty"] = true;
+  edited.at("spec").as_object()["hostname"] = "h";
+  track_update(second, seen, edited, {"editor"}, kNow);
+  EXPECT_EQ(
+      held(edited, "editor"),
+      R"({"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:tty":{}},"k:{\"name\":\"b\"}":{"f:tty":{}}},"f:hostname":{}}})");
+  const json::value one = applied("v1", R"([{"name":"a","image":"1"}])");
+  json::value less = *server_side_apply(first, convert(second, first, edited), one, {"me"}, kNow);
+  ASSERT_EQ(get_array(less, "spec.containers").size(), 1u);
+  EXPECT_EQ(get_string(get_array(less, "spec.containers")[0], "name"), "a");
+  EXPECT_TRUE(get_bool(get_array(less, "spec.containers")[0], "tty"));
+  EXPECT_EQ(held(less, "editor"), R"({"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:tty":{}}},"f:hostname":{}}})");
+
+  json::value shared = *server_side_apply(second, seen, applied("v2", R"([{"name":"b"}])"), {"other"}, kNow);
+  json::value kept = *server_side_apply(first, convert(second, first, shared), one, {"me"}, kNow);
+  EXPECT_EQ(get_array(kept, "spec.containers").size(), 2u) << "who applies an item holds it";
+  EXPECT_EQ(held(kept, "other"), held(shared, "other"));
+}
+
 }  // namespace
 }  // namespace coracle::schema
