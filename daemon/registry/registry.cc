@@ -346,8 +346,9 @@ json::object created_fields(const schema::KindInfo& info, json::value& body) {
 
 constexpr std::string_view kBesideStatus[] = {"labels", "annotations", "finalizers", "ownerReferences"};
 
+// Components create objects without a record: what one of them is said to hold may be the first.
 schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
-  return {writer.field_manager, std::string(subresource), force, {}};
+  return {writer.field_manager, std::string(subresource), force, {}, writer.internal};
 }
 
 // Whether a status update also updates that part of the metadata. Most kinds do.

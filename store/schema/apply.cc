@@ -460,7 +460,10 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   const json::array* entries_given = given ? given->if_array() : nullptr;
   const json::object* only = entries_given && entries_given->size() == 1 ? entries_given->front().if_object() : nullptr;
   bool reset = entries_given && (entries_given->empty() || (only && only->empty()));
-  if (reset && manager.subresource.empty()) {
+  const bool of_main = manager.subresource.empty();
+  std::vector<Entry> entries;
+  if (!(reset && of_main)) entries = entries_of(of_main && tells_holders(object) ? object : old, object.storage());
+  if (entries.empty() && old.is_object() && (reset || !manager.begins_record)) {
     write_entries(object, {});
     return;
   }
@@ -468,8 +471,6 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   std::string version = kind.kind.api_version();
   json::object removed = removed_fields(root, old, object);
   strip_unowned(removed);
-
-  std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old, object.storage());
   drop_unknown_versions(kind, entries);
   auto is_own = [&](const Entry& entry) { return entry.updates(manager, version); };
   json::object lost(object.storage());  // for managers other than this one

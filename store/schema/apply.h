@@ -19,6 +19,7 @@ struct Manager {
   std::string subresource;  // "", "status", "scale"
   bool force = false;
   std::vector<std::string_view> beside_status;  // metadata that an apply to "status" may set: "labels", ...
+  bool begins_record = false;                   // an update records its fields although the object has no managedFields
 };
 
 // Merges `configuration` into `live` (null: the object does not exist). Fields that this manager applied before and now omits are
@@ -42,8 +43,9 @@ json::object written_fields(const KindInfo& kind, const json::value& old, const 
 
 // Updates managedFields after a write other than an apply. `object` gets the entries of `old` (null on create), or its own if the
 // body of a write to the main resource has them. Fields that differ from `old` are removed from the entries of other managers;
-// `written` is added to the manager's Update entry. A body that resets managedFields ([] or [{}]) drops all entries. `object` is
-// defaulted, but not yet admitted or allocated.
+// `written` is added to the manager's Update entry. A body that resets managedFields ([] or [{}]) drops all entries. If `old` has
+// none, none is made: a record begins with the object, the first apply, or one that `begins_record`. `object` is defaulted, but
+// not yet admitted or allocated. Source: apimachinery managedfields, skipnonapplied.go.
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, json::object written, const Manager& manager,
                   WallTime now);
 // The same, with all changed fields as `written`.

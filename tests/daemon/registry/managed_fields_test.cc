@@ -159,6 +159,31 @@ TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
   EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
 }
 
+// Source: apimachinery managedfields, skipnonapplied.go.
+TEST_F(ManagedFields, an_object_without_a_record_gets_one_by_an_apply_or_by_a_component) {
+  const json::value labels = RegistryFixture::parse(R"({"metadata":{"labels":{"a":"b"}}})");
+  auto applied = [](const char* value) {
+    return RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","labels":{"a":")" +
+                                  std::string(value) + R"("}}})");
+  };
+  const Key key{"default", "c"};
+  MUST(fixture.registry().create(kConfigMap, {"default", ""}, applied("a"), internal_writer()));
+  ObjectPtr labelled = MUST(patch(kConfigMap, key, PatchType::merge, labels, "kubectl-label"));
+  EXPECT_EQ(find(labelled->json(), "metadata.managedFields"), nullptr);
+  auto refused = patch(kConfigMap, key, PatchType::apply, applied("c"), "me");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("conflict with \"before-first-apply\""), std::string::npos) << refused.error().text();
+  ObjectPtr taken = MUST(patch(kConfigMap, key, PatchType::apply, applied("c"), "me", true));
+  EXPECT_EQ(held_by(*taken, "me", "Apply"), R"({"f:metadata":{"f:labels":{"f:a":{}}}})");
+  MUST(patch(kConfigMap, key, PatchType::merge, RegistryFixture::parse(R"({"metadata":{"managedFields":[{}]}})"), "me"));
+  ObjectPtr again = MUST(patch(kConfigMap, key, PatchType::merge, labels, "kubectl-label"));
+  EXPECT_EQ(find(again->json(), "metadata.managedFields"), nullptr);
+  Written by_component = MUST(fixture.registry().patch(kConfigMap, key, "", PatchType::merge,
+                                                       RegistryFixture::parse(R"({"metadata":{"labels":{"x":"y"}}})"), false,
+                                                       internal_writer("coracled")));
+  EXPECT_EQ(held_by(*by_component.object, "coracled"), R"({"f:metadata":{"f:labels":{"f:x":{}}}})");
+}
+
 TEST_F(ManagedFields, who_applies_another_number_than_the_autoscaler_chose_is_told) {
   json::value manifest =
       RegistryFixture::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},

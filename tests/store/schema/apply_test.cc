@@ -358,6 +358,35 @@ TEST(Apply, a_body_can_reset_the_record) {
   EXPECT_EQ(find(holder_of_nothing, "metadata.managedFields"), nullptr) << "who holds nothing is not kept";
 }
 
+// Source: apimachinery managedfields, skipnonapplied.go.
+TEST(Apply, a_record_begins_with_the_object_or_the_first_apply) {
+  const KindInfo& info = catalog().of(kDeployment);
+  const json::value old = parsed(R"({"metadata":{"name":"x","uid":"u"},"spec":{"replicas":1}})");
+  json::value next = parsed(R"({"metadata":{"name":"x","uid":"u"},"spec":{"replicas":2}})"), judged = next;
+  track_update(info, old, next, {"editor"}, kNow);
+  EXPECT_EQ(find(next, "metadata.managedFields"), nullptr);
+  track_update(info, old, judged, {"judge", "status"}, kNow);
+  EXPECT_EQ(find(judged, "metadata.managedFields"), nullptr);
+  auto refused = server_side_apply(info, next, parsed(R"({"spec":{"replicas":3}})"), {"me"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text().find("Apply failed with 1 conflict: conflict with \"before-first-apply\""), 0u);
+  json::value applied = *server_side_apply(info, next, parsed(R"({"spec":{"replicas":2}})"), {"me"}, kNow);
+  json::value edited = applied;
+  edited.at("spec").at("replicas") = 4;
+  track_update(info, applied, edited, {"editor"}, kNow);
+  EXPECT_EQ(fields_of_manager(edited, "editor"), R"(Update{"f:spec":{"f:replicas":{}}})");
+  json::value told = next;
+  make(told, "metadata.managedFields") = *find(applied, "metadata.managedFields");
+  track_update(info, old, told, {"editor"}, kNow);
+  EXPECT_EQ(fields_of_manager(told, "editor"), R"(Update{"f:spec":{"f:replicas":{}}})") << "its body brings a record";
+  for (const char* none : {"[]", "[{}]"}) {
+    json::value made = old;
+    make(made, "metadata.managedFields") = parsed(none);
+    track_update(info, kNone, made, {"maker"}, kNow);
+    EXPECT_EQ(fields_of_manager(made, "maker"), R"(Update{"f:spec":{"f:replicas":{}}})") << "a create has nothing to reset";
+  }
+}
+
 TEST(Apply, a_body_can_hand_fields_to_another_holder) {
   const KindInfo& info = catalog().of(kConfigMap);
   json::value old = parsed(R"({"metadata":{"name":"x"},"data":{"keep":"1","drop":"1"}})");
@@ -390,6 +419,7 @@ TEST(Apply, of_two_entries_with_one_holder_the_later_counts) {
 TEST(Apply, many_writers_become_one_old_one) {
   const KindInfo& info = catalog().of(kConfigMap);
   json::value map = parsed(R"({"metadata":{"name":"x"},"data":{}})");
+  track_update(info, kNone, map, {"maker"}, kNow - std::chrono::seconds(1));
   for (int i = 0; i < 30; ++i) {
     json::value next = map;
     next.at("data").as_object()["k" + std::to_string(i)] = "v";
@@ -404,6 +434,7 @@ TEST(Apply, many_writers_become_one_old_one) {
 TEST(Apply, old_writers_stay_one_where_the_clock_goes_back) {
   const KindInfo& info = catalog().of(kConfigMap);
   json::value map = parsed(R"({"metadata":{"name":"x"},"data":{}})");
+  track_update(info, kNone, map, {"maker"}, kNow - std::chrono::seconds(1));
   for (int i = 0; i < 40; ++i) {
     json::value next = map;
     next.at("data").as_object()["k" + std::to_string(i)] = "v";
@@ -431,6 +462,7 @@ TEST(Apply, old_writers_in_two_versions_become_one_in_each) {
       "metadata":{"name":"h","annotations":{"z":"z"}},
       "spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"d"}}})")))
                            .value;
+  track_update(first, kNone, scaler, {"maker"}, kNow - std::chrono::seconds(1));
   for (int i = 0; i < 30; ++i) {
     const KindInfo& info = i % 2 ? other : first;
     scaler = convert(*before, info, std::move(scaler));
