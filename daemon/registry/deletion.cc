@@ -89,15 +89,19 @@ void mark(json::value& body, int64_t grace, const schema::KindTraits& traits, Wa
   if (first && traits.counts_generations) count_generation(body, body);
 }
 
+bool is_being_emptied(const json::value& body, const schema::KindTraits& traits) {
+  return traits.awaits_finalize && !view::Namespace(body).spec().finalizers().empty();
+}
+
 bool held(const json::value& body, const schema::KindTraits& traits) {
-  return has_finalizers(body) || (traits.awaits_finalize && !view::Namespace(body).spec().finalizers().empty());
+  return has_finalizers(body) || is_being_emptied(body, traits);
 }
 
 // A later deletion can only shorten the grace period. If it does, its propagation policy counts too.
 Result<DeletionPlan> shorten(const Object& object, int64_t granted, const DeleteOptions& options,
                              const schema::KindTraits& traits, WallTime now) {
   int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
-  if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
+  if (grace >= granted) return DeletionPlan{DeletionPlan::Do::pending, {}};
   json::value body = changeable_copy(object);
   TRY(apply_propagation(body, options.propagation, traits));
   if (grace == 0 && !held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
@@ -117,6 +121,7 @@ Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& op
   TRY(traits.awaits_finalize ? check_preconditions_of_namespace(object, options) : check_preconditions(object, options));
   int64_t granted = object.deleting() ? metadata_of(object).deletion_grace_period_seconds() : 0;
   if (traits.graceful && granted > 0) return shorten(object, granted, options, traits, now);
+  if (object.deleting() && is_being_emptied(object.json(), traits)) return DeletionPlan{DeletionPlan::Do::pending, {}};
   json::value body = changeable_copy(object);
   TRY(apply_propagation(body, options.propagation, traits));
   if (object.deleting()) {

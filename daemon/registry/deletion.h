@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The effect of a DELETE: the object is removed at once, or marked and removed after finalizers and graceful termination. Pure.
 //   (object, options, is it graceful?) ──plan_deletion──▶ remove | mark with this body | it is already marked
-// Source: Kubernetes "Finalizers", "Pod termination"; apiserver registry/generic/registry/store, rest/delete.
+// Source: Kubernetes "Finalizers", "Pod termination"; apiserver registry/generic/registry/store, rest/delete; kubernetes
+// pkg/registry/core/namespace/storage.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,8 @@
 namespace coracle::registry {
 
 struct DeletionPlan {
-  enum class Do { remove, mark, nothing } verb;
+  // nothing: it is already marked so. pending: so is what terminates in its own time, and admission is not asked again.
+  enum class Do { remove, mark, nothing, pending } verb;
   json::value body;  // the object to store, for mark
 };
 

@@ -764,15 +764,18 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     ObjectPtr old = *std::move(found);
     if (strategy.check_delete) TRY(strategy.check_delete(*old));
     DeletionPlan plan = TRY(plan_deletion(*old, options, info.traits, clock_.now()));
-    const bool is_under_way = plan.verb == DeletionPlan::Do::nothing;
+    const bool is_pending = plan.verb == DeletionPlan::Do::pending;
+    const bool is_under_way = is_pending || plan.verb == DeletionPlan::Do::nothing;
     if (is_under_way && writer.internal) return shown(old, false);
     // The engine writes nothing, but what began the deletion may not be on the disk yet.
     if (is_under_way) plan.body = old->json();
     // After the preconditions: whoever means another object is not told what may be done to this one.
     admission::Request request = request_for(admission::Operation::remove, info, key, {}, writer);
     request.old = old.get();
-    TRY(admission_.admit(request));
-    TRY(admission_.validate(request));
+    if (!is_pending) {
+      TRY(admission_.admit(request));
+      TRY(admission_.validate(request));
+    }
     bool gone = plan.verb == DeletionPlan::Do::remove;
     if (writer.dry_run && (gone || is_under_way)) return shown(old, gone);
     if (!gone && !is_under_way) {

@@ -68,14 +68,31 @@ TEST_F(NodeRestrictionTest, writes_and_removes_what_runs_on_it) {
   EXPECT_TRUE(fixture.registry().remove(kPod, {"default", "mine"}, {}, writer));
   EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "theirs"}, "eviction", json::object(), writer).error().text(),
             "pods \"theirs\" is forbidden: node me can only evict pods with spec.nodeName set to itself");
-  EXPECT_FALSE(MUST(fixture.registry().remove(kPod, {"default", "theirs"}, {}, {})).gone);
-  for (bool is_dry : {false, true}) {
-    writer.dry_run = is_dry;
-    auto refused = fixture.registry().remove(kPod, {"default", "theirs"}, {}, writer);
-    ASSERT_FALSE(refused) << "its deletion is under way: " << is_dry;
-    EXPECT_EQ(refused.error().text(),
-              "pods \"theirs\" is forbidden: node \"me\" can only delete pods with spec.nodeName set to itself");
+}
+
+// Source: apiserver registry/generic/registry/store.go: what terminates in its own time is returned before admission.
+TEST_F(NodeRestrictionTest, may_ask_again_for_what_terminates_already) {
+  const Key theirs{"default", "theirs"};
+  registry::Writer dry = writer;
+  dry.dry_run = true;
+  auto remove = [&](std::optional<int64_t> grace, const registry::Writer& who) {
+    DeleteOptions options;
+    options.grace_period_seconds = grace;
+    auto removed = fixture.registry().remove(kPod, theirs, options, who);
+    return !removed ? removed.error().text() : removed->gone ? "gone" : "there";
+  };
+  const std::string refused = "pods \"theirs\" is forbidden: node \"me\" can only delete pods with spec.nodeName set to itself";
+  for (const registry::Writer& who : {dry, writer}) EXPECT_EQ(remove({}, who), refused);
+  MUST(fixture.registry().patch(kPod, theirs, {}, PatchType::merge,
+                                AdmissionFixture::parse(R"({"metadata":{"finalizers":["example.com/f"]}})"), false, {}));
+  EXPECT_EQ(remove(20, {}), "there");
+  for (const registry::Writer& who : {dry, writer}) {
+    EXPECT_EQ(remove({}, who), "there");
+    EXPECT_EQ(remove(20, who), "there");
+    EXPECT_EQ(remove(10, who), refused) << "that is sooner";
   }
+  EXPECT_EQ(remove(0, {}), "there");
+  for (const registry::Writer& who : {dry, writer}) EXPECT_EQ(remove({}, who), refused) << "a finalizer holds it";
 }
 
 TEST_F(NodeRestrictionTest, says_of_itself_what_draws_no_pods) {

@@ -30,10 +30,15 @@ ObjectPtr pod(const std::string& metadata, const std::string& rest) {
 
 TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
   const schema::KindTraits pods{.counts_generations = true, .graceful = true}, plain{}, orphaning{.orphans_dependents = true},
-      ownerless{.no_owners = true};
+      ownerless{.no_owners = true}, emptied{.awaits_finalize = true};
   const WallTime now = WallTime(std::chrono::seconds(1'700'000'000));
   const std::string bound = R"("spec":{"nodeName":"x","terminationGracePeriodSeconds":7})", unbound = R"("spec":{})";
   const std::string marked = R"(,"deletionTimestamp":"2023-11-14T22:13:20Z","deletionGracePeriodSeconds":7)";
+  const std::string ended = R"(,"deletionTimestamp":"2023-11-14T22:13:20Z","deletionGracePeriodSeconds":0)";
+  auto space = [](const std::string& first, const std::string& second) {
+    return object(kNamespace, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","uid":"u","resourceVersion":"5")" +
+                                  first + second + R"(},"spec":{"finalizers":["kubernetes"]}})");
+  };
   struct Row {
     const char* name;
     ObjectPtr before;
@@ -61,22 +66,27 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"none at once", pod("", bound), pods, grace(0), "remove"},
            {"an unbound pod needs none", pod("", unbound), pods, {}, "remove"},
            {"an ended pod needs none", pod("", bound + R"(,"status":{"phase":"Succeeded"})"), pods, {}, "remove"},
-           {"again changes nothing", pod(marked, bound), pods, {}, "nothing"},
+           {"again changes nothing", pod(marked, bound), pods, {}, "pending"},
            {"again may shorten", pod(marked, bound), pods, grace(2), "mark 1"},
-           {"again may not lengthen", pod(marked, bound), pods, grace(20), "nothing"},
+           {"again may not lengthen", pod(marked, bound), pods, grace(20), "pending"},
            {"the node finishes it", pod(marked, bound), pods, grace(0), "remove"},
            {"an ended pod that is going waits for its node",
             pod(marked, bound + R"(,"status":{"phase":"Succeeded"})"),
             pods,
             {},
-            "nothing"},
-           {"finalizers cannot be changed while it has grace", pod(marked, bound), pods, propagated("Foreground"), "nothing"},
+            "pending"},
+           {"finalizers cannot be changed while it has grace", pod(marked, bound), pods, propagated("Foreground"), "pending"},
            {"unless it is shortened", pod(marked + R"(,"finalizers":["foregroundDeletion"])", bound), pods, forced, "remove"},
            {"which alone changes none", pod(marked + R"(,"finalizers":["foregroundDeletion"])", bound), pods, grace(0), "mark 0"},
            {"some kinds leave what they own alone", pod("", unbound), orphaning, {}, "mark 0"},
            {"but not when told", pod("", unbound), orphaning, propagated("Background"), "remove"},
            {"finalizers hold", pod(R"(,"finalizers":["a/b"])", unbound), plain, {}, "mark 0"},
            {"finalizers hold a finished pod", pod(marked + R"(,"finalizers":["a/b"])", bound), pods, grace(0), "mark 0"},
+           {"which changes nothing again", pod(ended + R"(,"finalizers":["a/b"])", bound), plain, {}, "nothing"},
+           {"a namespace is emptied first", space("", ""), emptied, {}, "mark 0"},
+           {"and waits for that", space(ended, ""), emptied, {}, "pending"},
+           {"whatever is said of it then", space(ended, ""), emptied, propagated("Foreground"), "pending"},
+           {"also by its finalizers", space(ended, R"(,"finalizers":["a/b"])"), emptied, {}, "pending"},
            {"foreground is a finalizer", pod("", unbound), plain, propagated("Foreground"), "mark 0"},
            {"orphan is a finalizer", pod("", unbound), plain, propagated("Orphan"), "mark 0"},
            {"unless nobody takes it off", pod("", unbound), ownerless, propagated("Foreground"), "remove"},
@@ -85,9 +95,10 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"background takes them off", pod(R"(,"finalizers":["orphan"])", unbound), plain, propagated("Background"), "remove"},
        }) {
     DeletionPlan plan = MUST(plan_deletion(*row.before, row.options, row.traits, now));
-    std::string got = plan.verb == DeletionPlan::Do::remove ? "remove"
-                      : plan.verb == DeletionPlan::Do::nothing
-                          ? "nothing"
+    std::string got = plan.verb == DeletionPlan::Do::remove    ? "remove"
+                      : plan.verb == DeletionPlan::Do::nothing ? "nothing"
+                      : plan.verb == DeletionPlan::Do::pending
+                          ? "pending"
                           : "mark " + std::to_string(get_int(plan.body, "metadata.deletionGracePeriodSeconds"));
     EXPECT_EQ(got, row.want) << row.name;
   }
