@@ -24,8 +24,13 @@ class LineFinder {
   }
 
   size_t find() {
-    while (found_ == 0 && next() && event_.type != YAML_STREAM_END_EVENT)
-      if (event_.type == YAML_DOCUMENT_START_EVENT && next()) node(0, true);
+    while (next() && event_.type != YAML_STREAM_END_EVENT) {
+      if (event_.type != YAML_DOCUMENT_START_EVENT) continue;
+      if (next() && !is_empty()) {
+        node(0, true);
+        break;
+      }
+    }
     return found_;
   }
 
@@ -34,6 +39,10 @@ class LineFinder {
   bool next() {
     yaml_event_delete(&event_);
     return yaml_parser_parse(&parser_, &event_) != 0 && event_.type != YAML_NO_EVENT;
+  }
+  // An empty document is none.
+  bool is_empty() const {
+    return event_.type == YAML_SCALAR_EVENT && event_.data.scalar.length == 0 && event_.data.scalar.plain_implicit;
   }
   size_t line() const { return event_.start_mark.line + 1; }
 

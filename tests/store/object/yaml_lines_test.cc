@@ -45,6 +45,9 @@ TEST(YamlLines, finds_the_name_of_a_field_or_an_item) {
        })
     EXPECT_EQ(line_in_yaml(text, row.path), row.want) << (row.path.empty() ? "" : row.path.back());
   EXPECT_EQ(line_in_yaml("---\n---\na: 1\n", {"a"}), 3u) << "an empty document is none";
+  EXPECT_EQ(line_in_yaml("a: 1\n---\nb: 1\n", {"b"}), 0u) << "a later document is another text";
+  EXPECT_EQ(line_in_yaml("a: {c: 1}\n---\na: {b: 1}\n", {"a", "b"}), 1u);
+  EXPECT_EQ(line_in_yaml("x\n---\nb: 1\n", {"b"}), 0u);
   EXPECT_EQ(line_in_yaml("\xef\xbb\xbf"
                          "a: 1\n",
                          {"a"}),
