@@ -344,7 +344,9 @@ Result<std::string> read_text(Call& call) {
 
 void note_duplicates(registry::Duplicates& duplicates, std::vector<DuplicateKey> keys) {
   for (DuplicateKey& key : keys) {
-    duplicates.warnings.push_back(schema::duplicate_warning(key.path));
+    std::string warning = schema::duplicate_warning(key.path);
+    if (std::ranges::find(duplicates.warnings, warning) != duplicates.warnings.end()) continue;  // it is there three times
+    duplicates.warnings.push_back(std::move(warning));
     duplicates.places.push_back(std::move(key.place));
   }
 }

@@ -151,6 +151,7 @@ void note_unknown_members(registry::Duplicates& duplicates, const json::value& p
       found.emplace_back(std::move(duplicates.places[i]), std::move(duplicates.warnings[i]));
   for (size_t i = 0; i < unknown.size(); i++) found.emplace_back(std::move(places[i]), std::move(unknown[i]));
   std::ranges::stable_sort(found, {}, &std::pair<JsonPlace, std::string>::first);
+  if (found.size() > schema::kFieldWarningsMax) found.resize(schema::kFieldWarningsMax);
   duplicates.warnings.clear(), duplicates.places.clear();
   for (auto& [place, warning] : found) {
     duplicates.warnings.push_back("json patch " + warning);

@@ -260,7 +260,8 @@ Result<void> check_applied(const schema::KindInfo& info, const json::value& patc
   return {};
 }
 
-// The warnings about a JSON object in the order of its text: a key that is there twice is told before what follows it.
+// The warnings about a JSON object in the order of its text: a key that is there twice is told before what follows it. Only
+// the first ones. Source: sigs.k8s.io/json, kubernetes_patch.go, saveStrictError.
 std::vector<std::string> told_by_place(const schema::Decoded& decoded, const Duplicates& duplicates) {
   std::vector<std::pair<const JsonPlace*, const std::string*>> found;
   for (size_t i = 0; i < duplicates.warnings.size(); ++i)
@@ -269,6 +270,7 @@ std::vector<std::string> told_by_place(const schema::Decoded& decoded, const Dup
   for (size_t i = 0; i < decoded.warnings.size(); ++i) found.emplace_back(&decoded.places[i], &decoded.warnings[i]);
   std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return *a.first < *b.first; });
   std::vector<std::string> out;
+  if (found.size() > schema::kFieldWarningsMax) found.resize(schema::kFieldWarningsMax);
   for (const auto& [place, warning] : found) out.push_back(*warning);
   return out;
 }

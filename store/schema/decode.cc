@@ -147,7 +147,12 @@ class Decoder {
     if (!given) return mismatch(path, "an object", value);
     if (++objects_ > kObjectsMax) return Error(Code::too_large, "the body holds too many objects");
     Members members(type, *given, places_);
-    if (members.in_place()) return in_place(type, *given, members, path);
+    const size_t before = unknown_.size();
+    if (members.in_place()) {
+      TRY(in_place(type, *given, members, path));
+      keep_first(before);
+      return {};
+    }
     json::object out(given->storage());
     out.reserve(given->size());
     for (size_t i = 0; i < type.fields().size(); ++i) {
@@ -158,12 +163,14 @@ class Decoder {
       else if (field.always) out.emplace(field.name(), zero(field, given->storage()));
     }
     if (members.known() < given->size()) note_unknown(type, *given, path);
+    keep_first(before);
     value = std::move(out);
     return {};
   }
 
   // The warnings in the order of the document, with their places.
   std::vector<UnknownField> unknown() {
+    keep_first(0);
     for (UnknownField& field : unknown_) std::ranges::reverse(field.place);
     std::ranges::stable_sort(unknown_, {}, &UnknownField::place);
     return std::move(unknown_);
@@ -174,6 +181,7 @@ class Decoder {
   using Places = std::pmr::vector<json::value*>;
   size_t objects_ = 0;
   std::vector<UnknownField> unknown_;  // with the innermost step of the place first
+  bool notes_unknown_ = true;          // false: within a list or map that has enough of them before
   std::array<std::byte, kUsualPlaces * sizeof(json::value*) + alignof(json::value*)> block_;  // the first memory of the places
   std::pmr::monotonic_buffer_resource memory_{block_.data(), block_.size()};
   Places places_{&memory_};  // for all objects on the stack, the innermost last
@@ -224,12 +232,25 @@ class Decoder {
   }
 
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
+    const size_t before = unknown_.size();
     uint32_t at = 0;
     for (const auto& pair : given) {
       uint32_t position = at++;
-      if (type.field(pair.key()) || unknown_.size() >= kFieldWarningsMax) continue;
+      if (!notes_unknown_ || unknown_.size() - before >= kFieldWarningsMax) return;
+      if (type.field(pair.key())) continue;
       unknown_.push_back({"unknown field " + coracle::quoted(shortened_path(Path(path, pair.key()).text())), {position}});
     }
+  }
+
+  // Of the unknown fields of one object, whose places end with a step in it, only the first ones of the document are told: the
+  // schema's order, in which they are found, is another one.
+  void keep_first(size_t before) {
+    if (unknown_.size() - before <= kFieldWarningsMax) return;
+    auto first = unknown_.begin() + ptrdiff_t(before);
+    std::stable_sort(first, unknown_.end(), [](const UnknownField& a, const UnknownField& b) {
+      return std::ranges::lexicographical_compare(a.place.rbegin(), a.place.rend(), b.place.rbegin(), b.place.rend());
+    });
+    unknown_.resize(before + kFieldWarningsMax);
   }
 
   // Adds a step to the places of the unknown fields that were found since there were `before` of them.
@@ -272,24 +293,32 @@ class Decoder {
   Result<void> list(const Field& field, json::value& value, const Path& path) {
     json::array* items = value.if_array();
     if (!items) return mismatch(path, "a list", value);
+    const size_t first = unknown_.size();
+    const bool notes_unknown = notes_unknown_;
     for (size_t i = 0; i < items->size(); ++i) {
       size_t before = unknown_.size();
+      notes_unknown_ = notes_unknown && before - first < kFieldWarningsMax;
       TRY(one(field, (*items)[i], Path(path, i)));
       add_step(before, uint32_t(i));
     }
+    notes_unknown_ = notes_unknown;
     return {};
   }
 
   Result<void> map(const Field& field, json::value& value, const Path& path) {
     json::object* entries = value.if_object();
     if (!entries) return mismatch(path, "an object", value);
+    const size_t first = unknown_.size();
+    const bool notes_unknown = notes_unknown_;
     for (auto& pair : *entries) {
       json::value& entry = pair.value();
       if (entry.is_null() && field.form == Form::time) continue;  // a zero time is null, as in a field that is always written
       size_t before = unknown_.size();
+      notes_unknown_ = notes_unknown && before - first < kFieldWarningsMax;
       TRY(one(field, entry, Path::key(path, pair.key())));
       if (unknown_.size() > before) add_step(before, position_of(entry, *entries));
     }
+    notes_unknown_ = notes_unknown;
     sort_keys(*entries);
     return {};
   }

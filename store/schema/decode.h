@@ -15,7 +15,7 @@
 
 namespace coracle::schema {
 
-constexpr size_t kFieldWarningsMax = 100;  // further unknown fields are dropped without a warning
+constexpr size_t kFieldWarningsMax = 100;  // of the first ones in the document; further unknown fields are dropped without one
 
 constexpr size_t kObjectsMax = 500'000;  // in one body: a short text with many empty items must not use much memory
 

@@ -222,7 +222,7 @@ TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
            R"("selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c",)" +
            in_container + R"("image":"i"}]}}}})";
   };
-  const char* wrong = R"("unknown":1,"both":1,"both":{"in":1,"in":2},"paused":true,"paused":false,)";
+  const char* wrong = R"("unknown":1,"both":1,"both":{"in":1,"in":2},"paused":true,"paused":false,"paused":true,)";
   const char* nested = R"("nested":1,"imagePullPolicy":"Always","imagePullPolicy":"Never",)";
   auto warnings = [](const RawAnswer& answer) {
     constexpr std::string_view kHead = "Warning: 299 - \"";
@@ -240,6 +240,13 @@ TEST_F(Writing, unknown_and_duplicate_fields_are_told_by_form) {
             (Texts{"unknown field \"spec.unknown\"", "unknown field \"spec.both\"", "duplicate field \"spec.paused\"",
                    "unknown field \"" + container + ".nested\"", "duplicate field \"" + container + ".imagePullPolicy\""}))
       << "in the order of the text; what is unknown is not told as a duplicate too";
+  std::string many;
+  for (int i = 0; i < 70; i++) many += "\"u" + std::to_string(i) + R"(":1,"selector":{},)";
+  for (int i = 0; i < 70; i++) many += "\"w" + std::to_string(i) + "\":1,";
+  const Texts first = warnings(client.ask("POST", deployments + "?dryRun=All", spec(many.c_str(), nested)));
+  ASSERT_EQ(first.size(), 100u);
+  EXPECT_EQ(first[1], "unknown field \"spec.u1\"");
+  EXPECT_EQ(first[99], "unknown field \"spec.w28\"") << "one of them is about the selector";
   const Texts merged{"duplicate field \"spec.both.in\"", "duplicate field \"spec.both\"", "duplicate field \"spec.paused\"",
                      "unknown field \"spec.unknown\"", "unknown field \"spec.both\""};
   for (const char* type : {"application/merge-patch+json", "application/strategic-merge-patch+json"}) {

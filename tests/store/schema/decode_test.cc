@@ -79,6 +79,36 @@ TEST(Decode, limits_how_many_it_names) {
   EXPECT_EQ(result->warnings.size(), kFieldWarningsMax);
 }
 
+// Source: sigs.k8s.io/json, kubernetes_patch.go, saveStrictError.
+TEST(Decode, names_the_first_of_many_in_the_document) {
+  json::object body;
+  body["first"] = 1;
+  json::array volumes;
+  for (int i = 0; i < 60; ++i) volumes.push_back(json::object{{"x", 1}, {"y", 1}});
+  json::object spec{{"volumes", volumes}, {"second", 1}, {"containers", volumes}};
+  body["spec"] = spec;
+  auto decoded = decode(catalog().of(kPod).type(), json::value(body));
+  ASSERT_TRUE(decoded) << decoded.error().text();
+  ASSERT_EQ(decoded->warnings.size(), kFieldWarningsMax);
+  EXPECT_EQ(decoded->warnings[0], R"(unknown field "first")");
+  EXPECT_EQ(decoded->warnings[1], R"(unknown field "spec.volumes[0].x")");
+  EXPECT_EQ(decoded->warnings[99], R"(unknown field "spec.volumes[49].x")");
+  spec["volumes"] = json::array(volumes.begin(), volumes.begin() + 49);
+  body["spec"] = spec;
+  body["third"] = 1;
+  json::object reversed;
+  for (auto pair = body.end(); pair != body.begin();) --pair, reversed.emplace(pair->key(), pair->value());
+  decoded = decode(catalog().of(kPod).type(), json::value(body));
+  ASSERT_TRUE(decoded) << decoded.error().text();
+  EXPECT_EQ(decoded->warnings[99], R"(unknown field "spec.second")") << "98 are before it, and \"first\"";
+  decoded = decode(catalog().of(kPod).type(), json::value(reversed));
+  ASSERT_TRUE(decoded) << decoded.error().text();
+  EXPECT_EQ(decoded->warnings[0], R"(unknown field "third")");
+  EXPECT_EQ(decoded->warnings[1], R"(unknown field "spec.volumes[0].x")");
+  EXPECT_EQ(decoded->warnings[99], R"(unknown field "spec.second")");
+  EXPECT_EQ(decoded->places[99], (JsonPlace{1, 1}));
+}
+
 TEST(Decode, words_strict_errors_as_kubernetes) {
   Error error =
       strict_error(catalog().of(kDeployment).type(), {R"(unknown field "spec.foo")", duplicate_warning("spec.replicas")});
