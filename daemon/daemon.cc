@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry_source.h"
+#include "daemon/stop_limit.h"
 #include "daemon/volume_metrics.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
@@ -439,20 +442,36 @@ Result<bool> has_pods(const Config& config) {
   return std::any_of(all.begin(), all.end(), [](const auto& sandbox) { return sandbox.alive; });
 }
 
-Result<void> end_pods_of_daemon(const Config& config) {
+Result<void> end_pods_of_daemon(const Config& config, bool machine_ends) {
   auto daemon = TRY(Daemon::build(config));
   daemon->end_pods();
-  TRY(daemon->start({}));
-  daemon->wait_for_end_of_pods({});
-  return {};
+  auto started = daemon->start({});
+  if (started) daemon->wait_for_end_of_pods({});
+  // What follows needs what the daemon holds: without that, systemd kills what is left of the pods.
+  stop_or_exit(*daemon, started && machine_ends ? EXIT_SUCCESS : EXIT_FAILURE);
+  return started;
 }
 
 }  // namespace
 
+void stop_or_exit(Daemon& daemon, int status) {
+  constexpr std::chrono::seconds kStopWithin{20};  // of systemd's TimeoutStopSec=
+  auto leave = [&daemon, status] {
+    log_error("main", "something waits for a disk or a server that does not answer: ending without it");
+    daemon.save();
+    std::_Exit(status);
+  };
+  auto stop = [&] {  // a thread that serves a request or synchronizes a pod may hang, too
+    StopLimit limit(kStopWithin, leave);
+    return daemon.stop();
+  };
+  if (!stop()) leave();
+}
+
 Result<void> end_pods(const Config& config, bool machine_ends) {
   bool any = TRY(has_pods(config));
   if (any) {
-    if (auto ended = end_pods_of_daemon(config); !ended) {
+    if (auto ended = end_pods_of_daemon(config, machine_ends); !ended) {
       log_warning("main", "pods end without their rules: stop signal and grace period are all that is known of them",
                   {{"why", ended.error().text()}});
       auto runtime = TRY(runtime::open(runtime_config(config)));

@@ -134,8 +134,13 @@ class Daemon {
   Guarded<const scheduler::Scheduler*> explaining_{nullptr};  // for the API's placement requests, while there is a scheduler
 };
 
+// Stops the daemon, or ends the process with this status if something hangs in the kernel and uses the components: they cannot be
+// destroyed then. systemd starts another process where that is wanted. The exit waits for a thread that the kernel does not let
+// go; after TimeoutStopSec= systemd goes on.
+void stop_or_exit(Daemon& daemon, int status);
+
 // Terminates every pod of this machine gracefully, as in a shutdown; then removes the network unless the machine shuts down.
-// Errors: conflict while a daemon runs.
+// Ends the process if something hangs then, as stop_or_exit(). Errors: conflict while a daemon runs.
 Result<void> end_pods(const Config& config, bool machine_ends);
 
 // Kills every pod of this machine and removes the network. Errors: unavailable while a daemon runs.

@@ -24,8 +24,6 @@
 #include "daemon/machine.h"
 #include "daemon/registry_source.h"
 #include "daemon/service_manager.h"
-#include "runtime/base/guarded.h"
-#include "runtime/base/thread.h"
 #include "runtime/sys/clock_watch.h"
 #include "runtime/sys/memory.h"
 #include "runtime/sys/netlink.h"
@@ -179,32 +177,6 @@ void end_pods_with(Daemon& daemon, const Config& config) {
   daemon.wait_for_end_of_pods([] { sd_notify(0, "WATCHDOG=1"); });
 }
 
-// Something hangs in the kernel, and uses the components: they cannot be destroyed, but the process can end. systemd starts
-// another one where that is wanted. Its exit waits for a thread that the kernel does not let go; after TimeoutStopSec= systemd
-// goes on.
-[[noreturn]] void end_without_waiting(Daemon& daemon, Why why) {
-  log_error("main", "something waits for a disk or a server that does not answer: ending without it");
-  daemon.save();
-  std::_Exit(why == Why::asked_to_end ? EXIT_SUCCESS : EXIT_FAILURE);
-}
-
-// Ends the process if the components do not stop within kStopWithin: a thread that serves a request or synchronizes a pod may
-// hang in the kernel, too.
-class StopLimit {
- public:
-  StopLimit(Daemon& daemon, Why why)
-      : thread_(start_thread("stop-limit", [this, &daemon, why](std::stop_token stop) {
-          done_.wait_until(
-              stop, std::chrono::steady_clock::now() + kStopWithin, [](bool) { return false; }, [](bool) {});
-          if (!stop.stop_requested()) end_without_waiting(daemon, why);
-        })) {}
-
- private:
-  static constexpr std::chrono::seconds kStopWithin{20};  // of systemd's TimeoutStopSec=
-  Guarded<bool> done_{false};                             // only waited for, until a stop is requested
-  std::jthread thread_;
-};
-
 // Runs one set of components from creation to destruction.
 Result<Why> run_once(const Config& config, const Fd& signals) {
   SteadyTime started = system_clock().steady();
@@ -224,11 +196,7 @@ Result<Why> run_once(const Config& config, const Fd& signals) {
     log_info("main", "stopping; pods go on");
     sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");
   }
-  auto stop = [&] {
-    StopLimit limit(*daemon, why);
-    return daemon->stop();
-  };
-  if (!stop()) end_without_waiting(*daemon, why);
+  stop_or_exit(*daemon, why == Why::asked_to_end ? EXIT_SUCCESS : EXIT_FAILURE);
   return why;
 }
 
