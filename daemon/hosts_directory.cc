@@ -3,7 +3,9 @@
 #include "daemon/hosts_directory.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "daemon/toml.h"
@@ -226,6 +228,25 @@ Result<std::vector<runtime::RegistryServer>> read_certificates(const std::string
   return servers;
 }
 
+// The servers of a registry's directory; nullopt if it is none, or says nothing. Errors: invalid, with the file's path.
+Result<std::optional<std::vector<runtime::RegistryServer>>> read_directory(const std::string& directory) {
+  const ReadPem read_pem = [](const std::string& file) { return sys::read_file(file, kHostsFileMax); };
+  const std::string file = directory + "/hosts.toml";
+  auto files = sys::list(directory);
+  const int err = files ? 0 : files.error().err();
+  if (err == ENOTDIR || err == ENOENT) return std::optional<std::vector<runtime::RegistryServer>>();
+  if (!files) return files.take_error();
+  auto text = sys::read_file(file, kHostsFileMax);
+  if (!text && text.error().code() != Code::not_found) return text.take_error();
+  if (text && !text->empty()) {
+    auto servers = TRY(read_hosts_toml(*text, directory, read_pem).wrap(file));
+    return std::optional(std::move(servers));
+  }
+  auto with_certificates = TRY(read_certificates(directory, *files, read_pem));
+  if (with_certificates.empty()) return std::optional<std::vector<runtime::RegistryServer>>();
+  return std::optional(std::move(with_certificates));
+}
+
 }  // namespace
 
 Result<std::vector<runtime::RegistryServer>> read_hosts_toml(std::string_view text, const std::string& directory,
@@ -238,22 +259,18 @@ Result<void> add_hosts_directory(const std::string& path, runtime::RegistrySetti
   auto directories = sys::list(path);
   if (!directories && directories.error().code() == Code::not_found) return {};
   if (!directories) return directories.take_error();
-  const ReadPem read_pem = [](const std::string& file) { return sys::read_file(file, kHostsFileMax); };
-  std::map<std::string, std::vector<runtime::RegistryServer>> servers;
+  std::map<std::string, Result<std::vector<runtime::RegistryServer>>> found;  // by registry
   for (const sys::DirEntry& entry : *directories) {
-    const std::string directory = path + "/" + entry.name, file = directory + "/hosts.toml";
-    auto files = sys::list(directory);
-    if (!files) continue;  // a file beside the directories
-    auto text = sys::read_file(file, kHostsFileMax);
-    if (!text && text.error().code() != Code::not_found) return text.take_error();
-    if (text && !text->empty()) {
-      servers[registry_of(entry.name)] = TRY(read_hosts_toml(*text, directory, read_pem).wrap(file));
-    } else {
-      auto with_certificates = TRY(read_certificates(directory, *files, read_pem));
-      if (!with_certificates.empty()) servers[registry_of(entry.name)] = std::move(with_certificates);
-    }
+    auto servers = read_directory(path + "/" + entry.name);
+    if (servers && !*servers) continue;
+    if (servers) found.insert_or_assign(registry_of(entry.name), **std::move(servers));
+    else found.insert_or_assign(registry_of(entry.name), servers.take_error());
   }
-  for (auto& [registry, list] : servers) settings.servers[registry] = std::move(list);
+  for (auto& [registry, servers] : found) {
+    settings.refused.erase(registry);  // its mirrors are not asked
+    if (servers) settings.servers[registry] = *std::move(servers);
+    else settings.refused[registry] = servers.error().text();
+  }
   return {};
 }
 

@@ -27,8 +27,8 @@ namespace coracle {
 // ("line 4: host.https://m.ca: …").
 Result<std::vector<runtime::RegistryServer>> read_hosts_toml(std::string_view text, const std::string& directory,
                                                              const ReadPem& read_pem);
-// Adds those of all directories in `path`, if there is one. Blocks on the disk. Errors: those, after the file's path; then
-// `settings` is unchanged.
+// Adds those of all directories in `path`, if there is one. Blocks on the disk. A registry whose directory is wrong is refused,
+// with the file's path before the line: RegistrySettings::refused. Errors: `path` cannot be read; then `settings` is unchanged.
 Result<void> add_hosts_directory(const std::string& path, runtime::RegistrySettings& settings);
 
 }  // namespace coracle

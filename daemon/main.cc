@@ -24,6 +24,7 @@
 #include "daemon/machine.h"
 #include "daemon/registry_source.h"
 #include "daemon/service_manager.h"
+#include "runtime/base/text.h"
 #include "runtime/sys/clock_watch.h"
 #include "runtime/sys/memory.h"
 #include "runtime/sys/netlink.h"
@@ -281,7 +282,8 @@ int main(int argc, char** argv) {
   const bool ends = options.end_pods || options.remove_pods || options.set_aside_damaged;
   auto good = ends ? coracle::Result<void>() : coracle::Daemon::check(*config);
   if (good && options.check_config) {
-    if (auto registries = coracle::read_registry_settings(*config); !registries) good = registries.take_error();
+    const auto refused = coracle::refusals_in(coracle::read_registry_settings(*config));
+    if (!refused.empty()) good = coracle::Error(coracle::Code::invalid, coracle::join(refused, "\ncoracled: "));
   }
   // What is not there may come: then the start is tried again. What is wrong stays wrong until somebody corrects it.
   const bool stays_wrong =

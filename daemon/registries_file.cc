@@ -21,22 +21,53 @@ using FieldPath = std::vector<std::string>;
 
 class RegistriesReader {
  public:
-  RegistriesReader(std::string_view yaml, const ReadPem& read_pem) : yaml_(yaml), read_pem_(read_pem) {}
+  RegistriesReader(std::string_view yaml, const std::string& file, const ReadPem& read_pem)
+      : yaml_(yaml), file_(file), read_pem_(read_pem) {}
 
   Result<void> read(const json::value& document, runtime::RegistrySettings& into) {
-    return each_field({}, document, "mirrors and configs", [&](const FieldPath& path, const json::value& value) {
+    return each_field({}, document, "mirrors and configs", [&](const FieldPath& path, const json::value& value) -> Result<void> {
+      const bool of_registries = path.back() == "mirrors", of_hosts = path.back() == "configs";
+      if (!of_registries && !of_hosts && !value.is_null() && !value.is_object()) return unknown(path);
       return each_field(path, value, "a map by registry", [&](const FieldPath& of, const json::value& item) -> Result<void> {
-        const bool is_known = path.back() == "mirrors" || path.back() == "configs";
-        if (is_known && of.back().find('/') != std::string::npos)  // it would never be looked for
-          return wrong(of, "must be a host like registry.example:5000, or \"*\"");
-        if (path.back() == "mirrors") return read_mirror(of, item, into);
-        if (path.back() == "configs") return read_host(of, item, into.hosts[of.back()]);
-        return unknown(path);
+        auto read = read_entry(of, item, into);
+        if (read) return {};
+        const std::string concerned = host_of_key(of.back());
+        if (concerned.empty()) return read;  // all are
+        const std::string why = read.take_error().wrap(file_).text();
+        if (!of_hosts) refuse_registry(concerned, why, into);
+        if (!of_registries) refuse_host(concerned, why, into);
+        return {};
       });
     });
   }
 
  private:
+  // Of "https://me@host/path", which is no name of a registry, the host.
+  static std::string host_of_key(std::string_view key) {
+    if (const size_t scheme = key.find("://"); scheme != key.npos) key.remove_prefix(scheme + 3);
+    key = key.substr(0, key.find('/'));
+    if (const size_t user = key.rfind('@'); user != key.npos) key.remove_prefix(user + 1);
+    return std::string(key);
+  }
+  static void refuse_registry(const std::string& registry, const std::string& why, runtime::RegistrySettings& into) {
+    into.mirrors.erase(registry);
+    into.rewrites.erase(registry);
+    into.refused.emplace(registry, why);
+  }
+  static void refuse_host(const std::string& host, const std::string& why, runtime::RegistrySettings& into) {
+    runtime::RegistryHost& settings = into.hosts[host];
+    settings = {.refused = settings.refused.empty() ? why : settings.refused};
+  }
+
+  // `path`: "mirrors" or another field, and the name of the registry or host.
+  Result<void> read_entry(const FieldPath& path, const json::value& value, runtime::RegistrySettings& into) {
+    const bool of_registries = path.front() == "mirrors";
+    if (!of_registries && path.front() != "configs") return unknown({path.front()});
+    if (path.back().find('/') != std::string::npos)  // it would never be looked for
+      return wrong(path, "must be a host like registry.example:5000, or \"*\"");
+    return of_registries ? read_mirror(path, value, into) : read_host(path, value, into.hosts[path.back()]);
+  }
+
   Error wrong(const FieldPath& path, const std::string& what) const { return wrong_at(path, path, what); }
   Error wrong_at(const FieldPath& place, const FieldPath& path, const std::string& what) const {
     if (path.empty()) return Error(Code::invalid, what);
@@ -157,6 +188,7 @@ class RegistriesReader {
   }
 
   const std::string_view yaml_;
+  const std::string& file_;
   const ReadPem& read_pem_;
 };
 
@@ -181,16 +213,20 @@ std::string registry_url_fault(std::string_view url) {
   return quoted(shown_url(url)) + " is no URL like https://host:port";
 }
 
-Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings) {
-  auto parsed = parse_yaml(yaml);
-  if (!parsed) return without_alias(parsed.take_error());
-  const std::vector<json::value>& documents = *parsed;
-  if (documents.empty()) return {};
-  if (documents.size() > 1) return Error(Code::invalid, "more than one document");
-  runtime::RegistrySettings read = settings;
-  TRY(RegistriesReader(yaml, read_pem).read(documents.front(), read));
-  settings = std::move(read);
-  return {};
+Result<void> add_registries(std::string_view yaml, const std::string& file, const ReadPem& read_pem,
+                            runtime::RegistrySettings& settings) {
+  auto read = [&]() -> Result<void> {
+    auto parsed = parse_yaml(yaml);
+    if (!parsed) return without_alias(parsed.take_error());
+    const std::vector<json::value>& documents = *parsed;
+    if (documents.empty()) return {};
+    if (documents.size() > 1) return Error(Code::invalid, "more than one document");
+    runtime::RegistrySettings added = settings;
+    TRY(RegistriesReader(yaml, file, read_pem).read(documents.front(), added));
+    settings = std::move(added);
+    return {};
+  };
+  return read().wrap(file);
 }
 
 Result<void> add_registries_file(const std::string& path, runtime::RegistrySettings& settings) {
@@ -201,7 +237,7 @@ Result<void> add_registries_file(const std::string& path, runtime::RegistrySetti
     if (!file.starts_with('/')) return Error(Code::invalid, quoted(file) + " is no absolute path");
     return sys::read_file(file, kPemMax);
   };
-  return add_registries(*yaml, read_pem, settings).wrap(path);
+  return add_registries(*yaml, path, read_pem, settings);
 }
 
 }  // namespace coracle

@@ -24,11 +24,13 @@ namespace coracle {
 
 using ReadPem = std::function<Result<std::string>(const std::string& path)>;
 
-// Adds what the text says to `settings`; the text's mirrors of a registry replace those that it has. Errors: invalid, with the
-// line and the field ("line 4: mirrors.docker.io.endpoint: …"); then `settings` is unchanged. `read_pem` reads the files that it
-// names.
-Result<void> add_registries(std::string_view yaml, const ReadPem& read_pem, runtime::RegistrySettings& settings);
-// The same for the file, if there is one. Blocks on the disk. Errors: those, after the path.
+// Adds what the text says to `settings`; the text's mirrors of a registry replace those that it has. `read_pem` reads the files
+// that it names. A wrong entry is refused, with the file, the line and the field ("FILE: line 4: mirrors.docker.io.endpoint: …"),
+// and the others are used: RegistrySettings::refused, RegistryHost::refused. Errors: invalid, for what is wrong and belongs to no
+// registry or host; then `settings` is unchanged.
+Result<void> add_registries(std::string_view yaml, const std::string& file, const ReadPem& read_pem,
+                            runtime::RegistrySettings& settings);
+// The same for the file, if there is one. Blocks on the disk. Errors: those, and that it cannot be read.
 Result<void> add_registries_file(const std::string& path, runtime::RegistrySettings& settings);
 
 // Why a text is no URL of a registry or mirror, without a password that stands in it. "": it is one, as "https://host",

@@ -316,6 +316,7 @@ struct RegistryHost {
   bool verify = true;  // the server's certificate
   RegistryTls tls;
   Credentials credentials;  // the machine's own, with registry = this host: images that they bring are for all. registry "": none
+  std::string refused = {};  // why these settings are not known: what would ask this host fails with the text. "": they are
 };
 
 // For the names of repositories on mirrors. A pattern is a POSIX extended regular expression, which matches anywhere; in the
@@ -342,6 +343,9 @@ struct RegistrySettings {
       rewrites;  // registry or "*" → for its mirrors; the first that changes a name
   // registry or "*" → the servers to ask, in this order, and no others: neither mirrors nor, unless listed, the registry itself.
   std::map<std::string, std::vector<RegistryServer>> servers;
+  // registry or "*" → why its mirrors or servers are not known: a pull goes no other way, it fails with the text.
+  std::map<std::string, std::string> refused;
+  std::string refused_all;  // the same for all registries; "": none
 };
 
 struct Config {

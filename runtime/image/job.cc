@@ -35,12 +35,13 @@ json::object host_json(const runtime::RegistryHost& from) {
   return {{"verify", from.verify},
           {"authorities", from.tls.authorities},
           {"certificate", from.tls.certificate},
-          {"privateKey", from.tls.private_key}};
+          {"privateKey", from.tls.private_key},
+          {"refused", from.refused}};
 }
 
 runtime::RegistryHost host_of(const json::value& from) {
   auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
-  return {get_bool(from, "verify", true), {text("authorities"), text("certificate"), text("privateKey")}, {}};
+  return {get_bool(from, "verify", true), {text("authorities"), text("certificate"), text("privateKey")}, {}, text("refused")};
 }
 
 json::object server_json(const runtime::RegistryServer& from) {

@@ -59,6 +59,15 @@ SteadyTime last_use(const State& state, const std::string& image_id) {
   return used == state.used_at.end() ? state.opened_at : used->second;
 }
 
+// Why nothing may be pulled from a registry: RegistrySettings::refused. "": it may.
+std::string refusal_of(const runtime::RegistrySettings& settings, const std::string& registry) {
+  if (!settings.refused_all.empty()) return settings.refused_all;
+  auto found = settings.refused.find(registry);
+  if (found == settings.refused.end() && !settings.servers.contains(registry) && !settings.mirrors.contains(registry))
+    found = settings.refused.find("*");
+  return found == settings.refused.end() ? std::string() : found->second;
+}
+
 // Every name of it is a registry's: it can be pulled again.
 bool was_pulled(const Known& known) {
   const auto& all = known.pulled.repositories;
@@ -502,6 +511,8 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
   job.credentials = credentials;
   runtime::RegistrySettings registries;
   if (options_.registries) registries = options_.registries();
+  if (std::string why = refusal_of(registries, reference.registry); !why.empty())
+    return Error(Code::invalid, "pull " + reference.text() + ": " + why);
   job.insecure_registries = std::move(registries.insecure);
   auto servers = registries.servers.find(reference.registry);
   if (servers == registries.servers.end() && !registries.mirrors.contains(reference.registry))

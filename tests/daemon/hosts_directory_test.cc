@@ -141,17 +141,25 @@ TEST(HostsDirectory, has_a_directory_for_each_registry) {
   Config config;
   config.config_dir = name;
   config.mirrors = {{"docker.io", {"https://mirror"}}};
-  auto read = read_registry_settings(config);
-  ASSERT_TRUE(read.ok()) << read.error().text();
-  EXPECT_EQ(read->servers.size(), 4u);
-  EXPECT_EQ(read->mirrors, config.mirrors);
+  runtime::RegistrySettings read = read_registry_settings(config);
+  EXPECT_EQ(refusals_in(read), std::vector<std::string>());
+  EXPECT_EQ(read.servers.size(), 4u);
+  EXPECT_EQ(read.mirrors, config.mirrors);
   write("ghcr.io/hosts.toml", "server = 5\n");
-  EXPECT_FALSE(read_registry_settings(config).ok());
+  write("docker.io/hosts.toml", "[host.'https://m']\nca = 'absent.crt'\n");
+  write("as_docker/you.cert", "-----BEGIN you");
+  settings.refused = {{"ghcr.io", "of registries.yaml"}, {"r.example:5000", "of registries.yaml"}};
   settings.servers.clear();
   added = add_hosts_directory(root, settings);
-  ASSERT_FALSE(added.ok());
-  EXPECT_TRUE(added.error().text().starts_with(root + "/ghcr.io/hosts.toml: line 1: server: ")) << added.error().text();
-  EXPECT_TRUE(settings.servers.empty()) << "nothing of it is used";
+  ASSERT_TRUE(added.ok()) << added.error().text();
+  EXPECT_EQ(settings.servers.size(), 2u) << "those that are right";
+  EXPECT_EQ(settings.refused.size(), 3u);
+  EXPECT_FALSE(settings.refused.contains("r.example:5000")) << "its mirrors are not asked";
+  EXPECT_TRUE(settings.refused["ghcr.io"].starts_with(root + "/ghcr.io/hosts.toml: line 1: server: "))
+      << settings.refused["ghcr.io"];
+  EXPECT_TRUE(settings.refused["docker.io"].starts_with(root + "/docker.io/hosts.toml: line 2: "))
+      << settings.refused["docker.io"];
+  EXPECT_TRUE(settings.refused["as_docker"].starts_with(root + "/as_docker/you.cert: ")) << settings.refused["as_docker"];
   std::filesystem::remove_all(name);
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "daemon/registry_source.h"
+#include "runtime/base/text.h"
 
 namespace coracle {
 namespace {
@@ -17,6 +18,13 @@ Result<std::string> pem_of(const std::string& path) {
   if (path == "/absent") return Error(Code::not_found, "open /absent: No such file or directory");
   if (path == "/plain") return std::string("plain text");
   return "-----BEGIN " + path;
+}
+
+// Reads it as the file "F". "", or what is wrong.
+std::string added(std::string_view yaml, runtime::RegistrySettings& settings) {
+  auto added = add_registries(yaml, "F", pem_of, settings);
+  if (!added) settings.refused_all = added.error().text();
+  return join(refusals_in(settings), "|");
 }
 
 constexpr const char* kK3s = R"yaml(mirrors:
@@ -47,7 +55,7 @@ configs:
 TEST(RegistriesFile, is_read_as_k3s_does) {
   runtime::RegistrySettings settings;
   settings.mirrors = {{"docker.io", {"https://old"}}, {"ghcr.io", {"https://kept"}}};
-  ASSERT_TRUE(add_registries(kK3s, pem_of, settings).ok());
+  ASSERT_EQ(added(kK3s, settings), "");
   EXPECT_EQ(settings.mirrors["docker.io"], (std::vector<std::string>{"https://mirror.example:5000", "http://second.example"}));
   EXPECT_EQ(settings.mirrors["*"], std::vector<std::string>{"https://all.example"});
   EXPECT_EQ(settings.mirrors["ghcr.io"], std::vector<std::string>{"https://kept"}) << "of config.yaml";
@@ -69,8 +77,7 @@ TEST(RegistriesFile, may_be_empty) {
   for (const char* text :
        {"", "# nothing\n", "mirrors:\nconfigs:\n", "mirrors: {docker.io: }\n", "configs: {a: {auth: , tls: }}\n"}) {
     runtime::RegistrySettings settings;
-    auto added = add_registries(text, pem_of, settings);
-    EXPECT_TRUE(added.ok()) << text << ": " << (added ? "" : added.error().text());
+    EXPECT_EQ(added(text, settings), "") << text;
   }
 }
 
@@ -103,16 +110,55 @@ TEST(RegistriesFile, names_the_line_of_a_mistake) {
            Row{"configs:\n  a:\n    tls:\n      ca_file: /plain\n", "line 4: configs.a.tls.ca_file: /plain has nothing in PEM"},
            Row{"configs:\n  a:\n    tls: {insecure_skip_verify: maybe}\n",
                "line 3: configs.a.tls.insecure_skip_verify: must be true or false"},
-           Row{"mirrors: {a: {endpoint: [https://x]}\n", "line "},
+           Row{"mirrors: {a: {endpoint: [https://x]}\n", "error parsing YAML: line "},
            Row{"a: 1\n---\nb: 2\n", "more than one document"},
        }) {
     runtime::RegistrySettings settings;
-    settings.insecure = {"before"};
-    auto added = add_registries(row.text, pem_of, settings);
-    ASSERT_FALSE(added.ok()) << row.text;
-    EXPECT_NE(added.error().text().find(row.want), std::string::npos) << row.text << ": " << added.error().text();
-    EXPECT_TRUE(settings.mirrors.empty() && settings.hosts.empty()) << "nothing of it is used: " << row.text;
+    const std::string wrong = added(row.text, settings);
+    EXPECT_EQ(wrong.find("F: " + std::string(row.want)), 0u) << row.text << ": " << wrong;
+    EXPECT_EQ(wrong.find('|'), std::string::npos) << "once: " << wrong;
   }
+}
+
+// What is refused, and what is used beside it.
+std::string outcome(std::string_view yaml) {
+  runtime::RegistrySettings settings;
+  settings.mirrors = {{"a", {"https://of-config"}}};
+  (void)added(yaml, settings);
+  std::vector<std::string> parts;
+  if (!settings.refused_all.empty()) parts.push_back("all");
+  for (const auto& [registry, why] : settings.refused) parts.push_back("registry " + registry);
+  for (const auto& [host, about] : settings.hosts) parts.push_back((about.refused.empty() ? "has host " : "host ") + host);
+  for (const auto& [registry, urls] : settings.mirrors) parts.push_back("has registry " + registry + " " + join(urls, ","));
+  return join(parts, "; ");
+}
+
+TEST(RegistriesFile, refuses_what_is_wrong_and_uses_the_rest) {
+  const std::string good = "mirrors: {b: {endpoint: [https://m]}}\n", host = "configs: {h: {auth: {username: x}}}\n";
+  struct Row {
+    std::string text;
+    const char* want;
+  };
+  for (const Row& row : {
+           Row{"mirrors: {a: {endpoint: 3}, b: {endpoint: [https://m]}}\n" + host,
+               "registry a; has host h; has registry b https://m"},
+           Row{"mirrors: {a: {rewrite: {\"(\": x}, endpoint: [https://m]}}\n", "registry a"},
+           Row{"mirrors: {a: {endpoint: [https://m, https://u:p@n]}}\n", "registry a"},
+           Row{"mirrors: {\"*\": {endpoint: 3}}\n", "registry *; has registry a https://of-config"},
+           Row{"mirrors: {https://me@a/: {endpoint: [https://m]}}\n", "registry a"},
+           Row{"mirrors: {a/team: {endpoint: [https://m]}}\n", "registry a"},
+           Row{"mirrors: {\"/x\": {endpoint: [https://m]}}\n", "all; has registry a https://of-config"},
+           Row{good + "configs: {m: {tls: {ca_file: /absent}}, n: {}}\n",
+               "host m; has host n; has registry a https://of-config; has registry b https://m"},
+           Row{"configs: {m: {auth: {username: x}}, https://m: {}}\n", "host m; has registry a https://of-config"},
+           Row{"configs: {https://m: {}, m: {auth: {username: x}}}\n", "host m; has registry a https://of-config"},
+           Row{"configs: {\"*\": {auth: {username: x}}}\n", "host *; has registry a https://of-config"},
+           Row{good + "mirors: {a: {endpoint: [https://m]}}\n", "registry a; host a; has registry b https://m"},
+           Row{good + "version: 2\n", "all; has registry a https://of-config"},
+           Row{"mirrors: 5\n", "all; has registry a https://of-config"},
+           Row{"mirrors: {\n", "all; has registry a https://of-config"},
+       })
+    EXPECT_EQ(outcome(row.text), row.want) << row.text;
 }
 
 TEST(RegistriesFile, keeps_passwords_out_of_its_errors) {
@@ -127,10 +173,10 @@ TEST(RegistriesFile, keeps_passwords_out_of_its_errors) {
         "configs:\n  m:\n    auth:\n      password: *hunter2\n",
         "configs:\n  m:\n    tls:\n      key_file: |\n        -----BEGIN PRIVATE KEY-----\n        hunter2\n"}) {
     runtime::RegistrySettings settings;
-    auto added = add_registries(text, pem_of, settings);
-    ASSERT_FALSE(added.ok()) << text;
-    EXPECT_EQ(added.error().text().find("hunter2"), std::string::npos) << text << ": " << added.error().text();
-    EXPECT_NE(added.error().text().find("line "), std::string::npos) << text << ": " << added.error().text();
+    const std::string wrong = added(text, settings);
+    EXPECT_EQ(wrong.find("hunter2"), std::string::npos) << text << ": " << wrong;
+    EXPECT_NE(wrong.find("line "), std::string::npos) << text << ": " << wrong;
+    for (const auto& [registry, why] : settings.refused) EXPECT_EQ(registry.find("hunter2"), std::string::npos) << text;
   }
   EXPECT_EQ(registry_url_fault("https://me:p@m:5000/x"),
             "\"https://m:5000/x\" has a user or a password in it; they belong into registries.yaml, to configs, auth");
@@ -140,26 +186,54 @@ TEST(RegistriesFile, keeps_passwords_out_of_its_errors) {
     EXPECT_NE(registry_url_fault(bad), "") << bad;
 }
 
-TEST(RegistriesFile, is_read_again_and_a_mistake_leaves_what_was) {
-  char name[] = "/tmp/coracle-registries-XXXXXX";
-  ASSERT_TRUE(::mkdtemp(name));
-  const std::string directory = name;
-  auto write = [&](const std::string& file, const std::string& text) { std::ofstream(directory + "/" + file) << text; };
-  write("config.yaml", "configDir: " + directory + "\nmirrors: {a: [\"https://one\"]}\n");
-  auto config = read_config(directory + "/config.yaml", "/nonexistent");
-  ASSERT_TRUE(config.ok()) << config.error().text();
-  RegistrySource source(*config);
+struct RegistrySourceTest : testing::Test {
+  RegistrySourceTest() : directory(::mkdtemp(name)) {
+    write("config.yaml", "configDir: " + directory + "\nmirrors: {a: [\"https://one\"]}\n");
+  }
+  ~RegistrySourceTest() override { std::filesystem::remove_all(directory); }
+  void write(const std::string& file, const std::string& text) { std::ofstream(directory + "/" + file) << text; }
+  Config config() const { return read_config(directory + "/config.yaml", "/nonexistent").value_or({}); }
+
+  char name[32] = "/tmp/coracle-registries-XXXXXX";
+  const std::string directory;
+};
+
+TEST_F(RegistrySourceTest, reads_the_files_again_each_time) {
+  RegistrySource source(config());
   EXPECT_EQ(source().mirrors["a"], std::vector<std::string>{"https://one"}) << "there need be no registries.yaml";
   write("registries.yaml", "mirrors: {a: {endpoint: [\"https://two\"]}}\n");
   EXPECT_EQ(source().mirrors["a"], std::vector<std::string>{"https://two"});
-  write("registries.yaml", "mirrors: {a: {endpoint: 3}}\n");
+}
+
+TEST_F(RegistrySourceTest, logs_a_mistake_once_and_keeps_the_rest_in_force) {
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(source().mirrors["a"], std::vector<std::string>{"https://two"});
+  RegistrySource source(config());
+  write("registries.yaml", "mirrors: {a: {endpoint: 3}, b: {endpoint: [\"https://b\"]}}\n");
+  const runtime::RegistrySettings now = source();
+  (void)source();
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find(directory + "/registries.yaml: line 1: mirrors.a.endpoint"), log.npos) << log;
-  auto checked = read_registry_settings(*config);
-  EXPECT_FALSE(checked.ok());
-  std::filesystem::remove_all(directory);
+  const std::string why = directory + "/registries.yaml: line 1: mirrors.a.endpoint: must be a list of URLs";
+  EXPECT_EQ(now.refused, (std::map<std::string, std::string>{{"a", why}}));
+  EXPECT_EQ(now.mirrors, (std::map<std::string, std::vector<std::string>>{{"b", {"https://b"}}}));
+  EXPECT_EQ(refusals_in(read_registry_settings(config())), std::vector<std::string>{why});
+  const size_t at = log.find(why);
+  EXPECT_NE(at, log.npos) << log;
+  EXPECT_EQ(log.find(why, at + 1), log.npos) << "once: " << log;
+}
+
+TEST_F(RegistrySourceTest, keeps_what_was_while_a_file_cannot_be_read) {
+  ::testing::internal::CaptureStderr();
+  RegistrySource source(config());
+  write("registries.yaml", "mirrors: {a: {endpo");  // half of it
+  runtime::RegistrySettings now = source();
+  EXPECT_EQ(now.refused_all, "");
+  EXPECT_EQ(now.mirrors["a"], std::vector<std::string>{"https://one"});
+  RegistrySource another(config());  // that has read nothing before
+  EXPECT_NE(another().refused_all.find(directory + "/registries.yaml: "), std::string::npos) << another().refused_all;
+  write("registries.yaml", "");
+  EXPECT_EQ(another().refused_all, "");
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("the previous ones remain in use"), log.npos) << log;
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ Result<Found> find_manifest(Registry& registry, Http& http, const Reference& ref
 Result<void> pull(const Job& job, const Reference& reference, Content& content, Unpacker& unpacker, const JobEvents& events) {
   auto endpoints = job.servers ? plan_servers(reference.registry, job.insecure_registries, *job.servers, job.hosts)
                                : plan_endpoints(reference.registry, job.insecure_registries, job.mirrors, job.hosts);
+  if (std::string why = refusal_of(endpoints, job.hosts); !why.empty()) return Error(Code::invalid, std::move(why));
   Registry registry(reference, std::move(endpoints), job.credentials, job.insecure_registries, job.retry_delay, job.hosts,
                     job.mirror_repository);
   Http http({});

@@ -197,6 +197,13 @@ std::vector<Endpoint> plan_servers(const std::string& registry, const std::vecto
   return out;
 }
 
+std::string refusal_of(const std::vector<Endpoint>& endpoints, const RegistryHosts& hosts) {
+  for (const Endpoint& endpoint : endpoints)
+    if (const auto* settings = settings_of_host(hosts, endpoint.host); settings && !settings->refused.empty())
+      return settings->refused;
+  return {};
+}
+
 template <typename T>
 Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f, bool for_tag) {
   for (Backoff backoff(retry_delay_);;) {
@@ -270,6 +277,8 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
   std::string realm = param("realm"), scope = param("scope");
   if (scope.empty()) scope = "repository:" + repository_at(endpoint) + ":pull";
   TRY(check_realm(realm, by, who != nullptr).wrap(by.origin));
+  if (const auto* settings = settings_of_host(hosts_, host_of(realm)); settings && !settings->refused.empty())
+    return Error(Code::invalid, settings->refused);
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
   // A token server on another host has its own certificate, which is verified.

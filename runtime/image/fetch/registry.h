@@ -55,6 +55,8 @@ const runtime::RegistryHost* settings_of_host(const RegistryHosts& hosts, const 
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
                                      const std::map<std::string, std::vector<std::string>>& mirrors,
                                      const RegistryHosts& hosts = {});
+// Why one of the endpoints may not be asked: RegistryHost::refused. "": none. Pure.
+std::string refusal_of(const std::vector<Endpoint>& endpoints, const RegistryHosts& hosts);
 // The endpoints of RegistrySettings::servers. Pure.
 std::vector<Endpoint> plan_servers(const std::string& registry, const std::vector<std::string>& insecure,
                                    const std::vector<runtime::RegistryServer>& servers, const RegistryHosts& hosts);

@@ -92,6 +92,56 @@ class Mirrors : public testing::Test {
 
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
+TEST_F(Mirrors, settings_that_are_refused_lead_to_no_other_way) {
+  const TinyImage image("f");
+  std::atomic<int> asked{0};
+  Responder server([&](const std::string& head) {
+    ++asked;
+    return image.respond(head);
+  });
+  const std::string host = server.url().substr(server.url().find("//") + 2), own = host + "/app:1";
+  using Change = std::function<void(runtime::RegistrySettings&)>;
+  const Change mirror = [&](auto& to) { to.mirrors["registry.invalid"] = {"https://absent.invalid", server.url()}; };
+  struct Row {
+    const char* name;
+    Change change;
+    std::string reference = "registry.invalid/team/app:1";
+    bool fails = true;
+  };
+  for (const Row& row : {
+           Row{"none", [](auto&) {}, own, false},
+           Row{"all", [](auto& to) { to.refused_all = "WHY"; }, own},
+           Row{"the registry", [&](auto& to) { to.refused[host] = "WHY"; }, own},
+           Row{"another registry", [&](auto& to) { to.refused["other"] = "WHY"; }, own, false},
+           Row{"those without", [](auto& to) { to.refused["*"] = "WHY"; }, own},
+           Row{"those without, and it has some", [&](auto& to) { mirror(to), to.refused["*"] = "WHY"; }, "registry.invalid/a:1",
+               false},
+           Row{"the registry's host", [&](auto& to) { to.hosts[host].refused = "WHY"; }, own},
+           Row{"all hosts without", [&](auto& to) { to.hosts["*"].refused = "WHY"; }, own},
+           Row{"all hosts without, and it has some", [&](auto& to) { to.hosts["*"].refused = "WHY", to.hosts[host] = {}; }, own,
+               false},
+           Row{"the first mirror", [&](auto& to) { mirror(to), to.hosts["absent.invalid"].refused = "WHY"; }},
+           Row{"the second mirror", [&](auto& to) { mirror(to), to.hosts[host].refused = "WHY"; }},
+           Row{"a server",
+               [&](auto& to) {
+                 to.servers["registry.invalid"] = {{server.url() + "/v2"}};
+                 to.hosts[host].refused = "WHY";
+               }},
+       }) {
+    settings_ = {};
+    row.change(settings_);
+    asked = 0;
+    const std::string said = pull(row.reference);
+    if (!row.fails) {
+      EXPECT_EQ(said, "ok") << row.name;
+      continue;
+    }
+    EXPECT_EQ(said, "pull " + row.reference + ": WHY") << row.name;
+    EXPECT_EQ(last_, Code::invalid) << row.name;
+    EXPECT_EQ(asked, 0) << row.name;
+  }
+}
+
 TEST_F(Mirrors, an_authority_holds_for_the_storage_behind_its_registry) {
   const TinyImage image("f");
   const std::string own = certificate("own"), other = certificate("other"), client = certificate("client");
