@@ -146,6 +146,11 @@ Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
   }
 }
 
+Result<void> rewind(const Fd& fd) {
+  if (::lseek(fd.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind");
+  return {};
+}
+
 Result<std::string> read_from_start(const Fd& fd, size_t max) {
   char small[4096];  // the usual size of a kernel file
   std::string large(max > sizeof small ? max : 0, '\0');

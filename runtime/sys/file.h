@@ -63,6 +63,7 @@ Result<std::string> read_standard_input(size_t max);
 Result<std::string> absolute_path(const std::string& path);      // realpath. Errors: not_found
 Result<size_t> read_some(const Fd& fd, std::span<char> buffer);  // 0 = end
 Result<void> write_all(const Fd& fd, std::string_view bytes);
+Result<void> rewind(const Fd& fd);  // the next read begins at the start
 // Writes `text` to a kernel file (procfs, cgroupfs) with a single write.
 Result<void> write_control(const Fd& dir, const std::string& name, std::string_view text);
 

@@ -2,11 +2,14 @@
 // See fetch.h.
 #include "runtime/image/fetch/fetch.h"
 
+#include <set>
+
 #include "runtime/base/scope.h"
 #include "runtime/image/fetch/image_archive.h"
 #include "runtime/image/fetch/layers.h"
 #include "runtime/image/fetch/registry.h"
 #include "runtime/image/reference.h"
+#include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
 
 namespace coracle::image {
@@ -18,6 +21,14 @@ std::vector<LayerJob> plan_layers(const std::vector<bool>& present) {
   return jobs;
 }
 
+// Whether the download, whose rest it reads, brings the bytes of this digest: then no server has damaged them.
+bool is_whole(Source& source, const Fd& partial, const Descriptor& descriptor) {
+  if (!source.drain() || !sys::rewind(partial)) return false;
+  FileSource file(partial);
+  HashingSource bytes(file, descriptor.size);
+  return bytes.drain() && bytes.size() == descriptor.size && bytes.digest() == descriptor.digest;
+}
+
 Result<void> fetch_layer(Content& content, Registry& registry, Unpacker& unpacker, size_t index, const Descriptor& descriptor,
                          std::atomic<int64_t>& done, std::stop_token stop) {
   for (bool again = false;; again = true) {
@@ -27,13 +38,17 @@ Result<void> fetch_layer(Content& content, Registry& registry, Unpacker& unpacke
     int64_t done_before = done;
     auto source = registry.layer(http, descriptor, partial, done);
     auto staged = unpacker.stage(index, *source, &descriptor);
-    bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
-    if (staged || damaged) TRY(content.drop_partial(descriptor.digest));
-    if (!damaged) return std::move(staged).wrap("layer " + descriptor.digest.text());
+    if (staged) return content.drop_partial(descriptor.digest);
+    const Code code = staged.error().code();
+    if (code != Code::invalid && code != Code::too_large) return std::move(staged).wrap("layer " + descriptor.digest.text());
     // Bytes from an earlier attempt may have been lost in a crash, and a mirror may send others: it begins anew.
     const bool may_be_old = before.st_size > 0 && !again;
-    if (!may_be_old && !registry.exclude(source->senders())) {
-      const std::string senders = registry.names_of(source->senders());
+    const std::set<size_t> suspects = source->senders();
+    const bool is_damaged = may_be_old || !is_whole(*source, partial, descriptor);
+    TRY(content.drop_partial(descriptor.digest));
+    if (!is_damaged) return std::move(staged).wrap("layer " + descriptor.digest.text());  // such is the image, at each server
+    if (!may_be_old && !registry.exclude(suspects)) {
+      const std::string senders = registry.names_of(suspects);
       return std::move(staged).wrap("layer " + descriptor.digest.text() + (senders.empty() ? "" : ": from " + senders));
     }
     done = done_before;

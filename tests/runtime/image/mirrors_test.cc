@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 #include "runtime/base/text.h"
 #include "runtime/image/store.h"
@@ -22,9 +23,13 @@ using namespace test;
 // An image of small layers, each with one file.
 struct TinyImage {
   explicit TinyImage(const std::string& file, int count = 1) {
+    std::vector<std::string> tars;
+    for (int i = 0; i < count; ++i) tars.push_back(make_tar({{file + std::to_string(i), 'f', std::string(3000, 'x')}}));
+    *this = TinyImage(tars);
+  }
+  explicit TinyImage(const std::vector<std::string>& tars) {
     TestImage parts;
-    for (int i = 0; i < count; ++i)
-      parts.layers.push_back({make_tar({{file + std::to_string(i), 'f', std::string(3000, 'x')}}), Packing::plain});
+    for (const std::string& tar : tars) parts.layers.push_back({tar, Packing::plain});
     for (const TestLayer& each : parts.layers) layers.push_back(each.tar);
     config = oci_config(parts);
     manifest = R"({"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":)" +
@@ -312,6 +317,33 @@ TEST_F(Mirrors, who_sends_a_damaged_layer_is_not_asked_again) {
       EXPECT_SAYS(said, "http://127.0.0.1:1/v2/team/app/blobs/") << row.name;
       EXPECT_SAYS(said, liar.host() + ": has sent a damaged layer") << row.name;
     }
+  }
+}
+
+TEST_F(Mirrors, a_layer_that_cannot_be_unpacked_is_no_server_s_fault) {
+  std::string bad_tar = make_tar({{"a", 'f', "x"}, {"b", 'f', std::string(200'000, 'y')}});
+  bad_tar[512 + 512] ^= 1;  // in the second header, whose checksum is wrong then: the rest has not come yet
+  const std::string bad_name = make_tar({{"up/../../x", 'f', std::string(200'000, 'y')}});
+  for (const std::string& tar : {bad_tar, bad_name, std::string(300'000, 'g')}) {
+    const TinyImage image(std::vector<std::string>{tar});
+    std::atomic<int> of_first{0}, of_second{0};
+    Responder first([&](const std::string& head) {
+      of_first += image.is_for_layer(head);
+      return image.respond(head);
+    });
+    Responder second([&](const std::string& head) {
+      of_second += image.is_for_layer(head);
+      return image.respond(head);
+    });
+    runtime::RegistryServer one, two;
+    one.url = first.url() + "/v2", two.url = second.url() + "/v2";
+    settings_.servers["registry.invalid"] = {one, two};
+    const std::string said = pull();
+    EXPECT_SAYS(said, "layer " + digest_text(image.layers[0]) + ": ");
+    EXPECT_EQ(said.find(first.host()), said.npos) << said;
+    EXPECT_EQ(said.find("has sent"), said.npos) << said;
+    EXPECT_EQ(of_first + of_second, 1) << said;
+    EXPECT_TRUE(std::filesystem::is_empty(dir_.path() + "/store/partial"));
   }
 }
 
