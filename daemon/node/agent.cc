@@ -318,9 +318,11 @@ Result<Outcome> Agent::reconcile(const Key& key) {
 }
 
 void Agent::sweep() {
-  worker_.remove_left();
+  // Whatever manifests could not be read, their pods go on.
+  const bool has_manifests = config_.manifests_dir.empty() || static_pods_.is_complete();
+  worker_.remove_left(has_manifests);
   for (const auto& uid : table_.uids()) {
-    table_.change_existing(uid, [](RestingPod& pod) { pod.gone |= pod.object == nullptr; });
+    table_.change_existing(uid, [&](RestingPod& pod) { pod.gone |= pod.object == nullptr && (has_manifests || !pod.is_static); });
     queue_.add(queue_key(uid));
   }
 }

@@ -36,16 +36,25 @@ void add_devices(const Fd& directory, const std::string& path, std::vector<oci::
   }
 }
 
-// Blocks until `fd` is ready for `events` or the table of mounts has changed (then sets `ready`), until the timeout, or until
-// `wake` is signalled; returns false for the last one.
-bool wait_ready(const Fd& fd, short events, const Fd& wake, int timeout_ms, bool* ready, const Fd* mounts = nullptr) {
+// Blocks until `fd` is ready for `events` (then sets `ready`) or the table of mounts has changed (then sets `mounted`), until the
+// timeout, or until `wake` is signalled; returns false for the last one.
+bool wait_ready(const Fd& fd, short events, const Fd& wake, int timeout_ms, bool* ready, const Fd* mounts = nullptr,
+                bool* mounted = nullptr) {
   pollfd watched[3] = {{fd.get(), events, 0}, {wake.get(), POLLIN, 0}, {mounts ? mounts->get() : -1, POLLPRI, 0}};
   int count;
   do {
     count = ::poll(watched, 3, timeout_ms);
   } while (count < 0 && errno == EINTR);
-  *ready = count > 0 && (watched[0].revents != 0 || watched[2].revents != 0);
+  *ready = count > 0 && watched[0].revents != 0;
+  if (mounted) *mounted = count > 0 && watched[2].revents != 0;
   return count >= 0 && watched[1].revents == 0;
+}
+
+using Identity = std::pair<dev_t, ino_t>;
+
+Result<Identity> identity_of(const Fd& directory) {
+  struct stat about = TRY(sys::stat(directory));
+  return Identity{about.st_dev, about.st_ino};
 }
 
 Fd make_wake() { return sys::make_eventfd().value_or(Fd()); }
@@ -99,10 +108,14 @@ std::vector<oci::Device> devices(const std::string& directory) {
   return found;
 }
 
-Result<DirectoryWatch> DirectoryWatch::open(const std::string& directory) {
+Result<DirectoryWatch> DirectoryWatch::make() {
   DirectoryWatch watch;
-  watch.inotify_ = TRY(sys::make_inotify());
   watch.wake_ = TRY(sys::make_eventfd());
+  return watch;
+}
+
+Result<DirectoryWatch> DirectoryWatch::open(const std::string& directory) {
+  DirectoryWatch watch = TRY(make());
   TRY(watch.follow(directory));
   return watch;
 }
@@ -111,26 +124,40 @@ Result<DirectoryWatch> DirectoryWatch::open(const std::string& directory) {
 Result<void> DirectoryWatch::follow(const std::string& directory) {
   constexpr uint32_t kEvents = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |
                                IN_MOVE_SELF | IN_ONLYDIR;
+  name_ = directory;
   Fd opened = TRY(sys::open_directory(directory));
-  struct stat about = TRY(sys::stat(opened));
-  const std::pair<dev_t, ino_t> now{about.st_dev, about.st_ino};
+  const auto now = TRY(identity_of(opened));
   if (now == watched_) return {};
+  if (!inotify_) inotify_ = TRY(sys::make_inotify());
   // By the descriptor: the name may lead elsewhere already, which the next call finds.
   number_ = TRY(sys::watch_path(inotify_, "/proc/self/fd/" + std::to_string(opened.get()), kEvents));
   watched_ = now;
   return {};
 }
 
+bool DirectoryWatch::is_there() const {
+  auto opened = sys::open_directory(name_);
+  auto now = opened ? identity_of(*opened) : Result<Identity>(opened.take_error());
+  return now && *now == watched_;
+}
+
 bool DirectoryWatch::wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest, const Fd* mounts) {
+  using Clock = std::chrono::steady_clock;
   auto wake = wake_on_stop(stop, wake_);
-  bool ready = false;
-  bool woken = !wait_ready(inotify_, POLLIN, wake_, longest ? int(longest->count()) : -1, &ready, mounts);
-  if (woken) sys::drain_eventfd(wake_);
-  if (ready)
-    sys::drain_inotify(inotify_, [this](int watch, uint32_t events, std::string_view) {
-      if (watch == number_ && (events & IN_IGNORED)) watched_ = {0, 0};  // the next one may get its inode number
-    });
-  return (ready || woken) && !stop.stop_requested();
+  const auto until = longest ? std::optional(Clock::now() + *longest) : std::nullopt;
+  for (;;) {
+    const auto left = until ? std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count() : -1;
+    bool ready = false, mounted = false;
+    bool woken = !wait_ready(inotify_, POLLIN, wake_, until ? int(std::max<int64_t>(left, 0)) : -1, &ready, mounts, &mounted);
+    if (woken) sys::drain_eventfd(wake_);
+    if (ready)
+      sys::drain_inotify(inotify_, [this](int watch, uint32_t events, std::string_view) {
+        if (watch == number_ && (events & IN_IGNORED)) watched_ = {0, 0};  // the next one may get its inode number
+      });
+    if (ready || woken) return !stop.stop_requested();
+    if (!mounted) return false;
+    if (!is_there()) return true;
+  }
 }
 
 void DirectoryWatch::wake() { sys::signal_eventfd(wake_); }

@@ -36,20 +36,25 @@ std::vector<oci::Device> devices(const std::string& directory = "/dev");
 // Waits for changes in a directory. An event only means that the directory must be read again.
 class DirectoryWatch {
  public:
+  static Result<DirectoryWatch> make();                              // of none yet: see follow(). Errors: errno's
   static Result<DirectoryWatch> open(const std::string& directory);  // Errors: errno's; not_found
   // Watches the directory that has this name now: the one before may have been removed or moved away. Call it before reading the
-  // directory; only from the thread that waits. Errors: of open().
+  // directory; only from the thread that waits. Errors: of open(); then wait() still returns for a change of mounts or wake().
   Result<void> follow(const std::string& directory);
   // Blocks until something has changed, wake() was called, `longest` has elapsed or stop was requested. Returns false for the
-  // last two. `mounts`: an open /proc/self/mountinfo; then also until something was mounted or unmounted since it was opened or
-  // last waited for. What is mounted over the directory is no change in it. Source: proc_pid_mounts(5), poll.
+  // last two. `mounts`: an open /proc/self/mountinfo; then also until, since it was opened or last waited for, something was
+  // mounted or unmounted by which the name leads to another directory: that is no change in the watched one. Source:
+  // proc_pid_mounts(5), poll.
   bool wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest = std::nullopt, const Fd* mounts = nullptr);
   void wake();  // from any thread
 
  private:
+  bool is_there() const;  // the name leads to the watched directory
+
   Fd inotify_, wake_;
+  std::string name_;
   int number_ = -1;                        // of the watch
-  std::pair<dev_t, ino_t> watched_{0, 0};  // the watched directory; 0: none, it was removed
+  std::pair<dev_t, ino_t> watched_{0, 0};  // the watched directory; 0: none yet, or it was removed
 };
 
 // Passes the bytes read from `fd` to `out` until end of file, until `out` returns false, or until stop.

@@ -97,6 +97,8 @@ Result<bool> PodSync::prepare() {
     SandboxMark mark = SandboxMark::from_text(sandbox->metadata);
     if (mark.uid.empty()) mark = {Key{"unknown", uid_}, uid_, "", 0, false, false, 0};
     desired_.object = TRY(object_of(mark, *sandbox));
+    // Its manifest could not be read yet.
+    if (!desired_.gone && !seams_.node_ends_by(desired_.object->json())) return false;
   }
   if (desired_.gone && !desired_.is_static && own) desired_.object = TRY(deleted_by_force(*desired_.object));
   record_.uid = uid_;

@@ -2,10 +2,14 @@
 // See static_pods.h.
 #include "daemon/node/static_pods.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <set>
 #include <span>
 
 #include "runtime/base/go_json.h"
+#include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -39,6 +43,9 @@ std::string hash_of(std::string_view text) {
     for (int shift = 56; shift >= 0; shift -= 8) bytes += char(half >> shift & 0xff);
   return hex(bytes);
 }
+
+// What the file has is not known: a disk fails, or the process has too many files open.
+bool may_be_a_manifest(const Error& error) { return error.err() != 0 && error.err() != ENOENT && error.err() != EISDIR; }
 
 bool is_manifest(const std::string& name) { return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"); }
 
@@ -205,10 +212,10 @@ StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods
                        std::function<void(const std::string&)> look_again)
     : config_(config), client_(client), pods_(pods), table_(table), look_again_(std::move(look_again)) {
   if (config_.manifests_dir.empty()) return;
-  (void)sys::make_directories(config_.manifests_dir, 0755);  // an error is reported below
-  auto watch = files::DirectoryWatch::open(config_.manifests_dir);
+  if (auto made = sys::make_directories(config_.manifests_dir, 0755); !made) log_warning("node", made.error().text());
+  auto watch = files::DirectoryWatch::make();
   if (watch) watch_ = std::make_unique<files::DirectoryWatch>(*std::move(watch));
-  else log_warning("node", watch.error().text());
+  else log_warning("node", "static pods: changes are noticed late", {{"why", watch.error().text()}});
 }
 
 // Its directory is removed last, and before the table forgets the pod.
@@ -217,10 +224,11 @@ bool StaticPods::is_here(const std::string& uid) const {
   return known ? !known->gone : sys::exists(config_.state_dir + "/" + uid);
 }
 
-StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
+StaticPods::ByFile StaticPods::read_files(Remarks& remarks, bool& is_complete) const {
   ByFile now;
   auto entries = sys::list(config_.manifests_dir);
-  if (!entries && entries.error().code() != Code::not_found) {  // nobody has removed the manifests
+  is_complete = entries || entries.error().code() == Code::not_found;
+  if (!is_complete) {  // nobody has removed the manifests
     remarks[""] = "the directory cannot be read, its pods go on: " + entries.error().text();
     return by_file_;
   }
@@ -240,6 +248,7 @@ StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
       now[name] = *std::move(pod);
       continue;
     }
+    is_complete &= text || !may_be_a_manifest(text.error());
     remarks[name] = pod.error().text();
     // The file may be incomplete at the moment.
     if (auto before = by_file_.find(name); before != by_file_.end()) now[name] = before->second;
@@ -274,7 +283,7 @@ void StaticPods::log_new(Remarks remarks) {
 
 void StaticPods::read() {
   Remarks remarks;
-  by_file_ = read_files(remarks);
+  by_file_ = read_files(remarks, is_complete_);
   runs_ = choose(remarks);
   log_new(std::move(remarks));
   std::map<std::string, StaticPod> wanted;  // by uid
@@ -284,7 +293,9 @@ void StaticPods::read() {
     if (wanted.count(uid)) continue;
     bool ends = false;
     table_.change_existing(uid, [&](RestingPod& desired) {
-      ends = desired.is_static && !desired.gone;
+      // If not all could be read, one of which only the sandbox is known goes on, unless its file is another pod now.
+      const bool is_known = is_complete_ || desired.object || !desired.adopted_as || runs_.contains(*desired.adopted_as);
+      ends = desired.is_static && !desired.gone && is_known;
       desired.gone |= ends;
     });
     if (ends) look_again_(uid);
@@ -303,6 +314,14 @@ void StaticPods::read() {
   }
 }
 
+namespace {
+
+bool is_named(const DesiredPod& pod, KeyView name) {
+  return pod.object ? pod.object->key() == name : pod.adopted_as && name == KeyView(*pod.adopted_as);
+}
+
+}  // namespace
+
 Result<void> StaticPods::reflect() {
   std::set<std::string> shown;
   std::string node_uid;
@@ -310,9 +329,9 @@ Result<void> StaticPods::reflect() {
   for (const auto& object : pods_.list()) {
     if (object->annotation(kMirrorAnnotation).empty() || view::Pod(*object).spec().node_name() != config_.node_name) continue;
     auto pod = table_.get(std::string(object->annotation(kMirrorAnnotation)));
-    bool fine = pod && pod->is_static && !pod->gone && !object->deleting() && pod->object->key() == object->key();
+    bool fine = pod && pod->is_static && !pod->gone && !object->deleting() && is_named(*pod, object->key());
     if (fine) {
-      shown.insert(pod->object->uid());
+      shown.emplace(object->annotation(kMirrorAnnotation));
       continue;
     }
     auto removed = client_.remove(kPod, object->key(), {.grace_period_seconds = 0, .uid = object->uid()});
@@ -321,7 +340,7 @@ Result<void> StaticPods::reflect() {
   }
   for (const auto& uid : table_.uids()) {
     auto pod = table_.get(uid);
-    if (!pod || !pod->is_static || pod->gone || shown.count(uid)) continue;
+    if (!pod || !pod->is_static || pod->gone || !pod->object || shown.count(uid)) continue;
     if (node_uid.empty())
       if (auto node = client_.get(kNode, {"", config_.node_name})) node_uid = (*node)->uid();
     auto made = client_.create(kPod, mirror_of(*pod->object, node_uid));
@@ -344,15 +363,26 @@ bool StaticPods::on_mirror(const Informer::Change& change) {
 }
 
 void StaticPods::run(std::stop_token stop) {
+  // Opened before the directory: a disk that is mounted over it meanwhile is told by the first wait.
+  const Fd mounts = sys::open("/proc/self/mountinfo", O_RDONLY).value_or(Fd());
+  std::string told;  // why the directory is not watched, as last logged
   while (!stop.stop_requested()) {
     // Somebody may have put another directory in its place; until there is one, nothing tells that it has come.
-    const bool is_watched = watch_ && watch_->follow(config_.manifests_dir).ok();
+    auto watched = watch_ ? watch_->follow(config_.manifests_dir) : Result<void>();
+    const std::string why = watched || watched.error().code() == Code::not_found ? "" : watched.error().text();
+    if (!why.empty() && why != told) log_warning("node", "static pods: changes are noticed late", {{"why", why}});
+    told = why;
     read();
     auto reflected = reflect();
     if (!reflected) log_warning("node", reflected.error().text());
-    if (!watch_) return;
-    if (reflected && is_watched) watch_->wait(stop);
-    else watch_->wait(stop, kManifestsRetry);
+    const bool is_done = reflected && watched && is_complete_;
+    if (watch_) {
+      watch_->wait(stop, is_done ? std::nullopt : std::optional<std::chrono::milliseconds>(kManifestsRetry), &mounts);
+    } else {
+      Guarded<bool> nothing(false);
+      nothing.wait_until(
+          stop, std::chrono::steady_clock::now() + kManifestsRetry, [](bool) { return false; }, [](bool) {});
+    }
   }
 }
 

@@ -52,8 +52,11 @@ class StaticPods {
 
   // Reads the directory and updates the table. An unusable file is logged, once for each reason, and its earlier pod stays. So
   // do all if the directory cannot be read; one that is not there has no pods. For the first call the table must have the
-  // sandboxes of an earlier daemon. Source: kubelet, pkg/kubelet/config/file.go.
+  // sandboxes of an earlier daemon: they stay until all manifests could be read. Source: kubelet, pkg/kubelet/config/file.go;
+  // sources.go.
   void read();
+  // The last read() got all that is there; what it has not is not wanted.
+  bool is_complete() const { return is_complete_; }
   // Creates, updates and deletes the mirror pods according to the table.
   Result<void> reflect();
   void run(std::stop_token stop);
@@ -67,7 +70,7 @@ class StaticPods {
   using Remarks = std::map<std::string, std::string>;  // by file: why its pod does not run
   // It runs or waits, or it ended with the machine and left its volumes; and it is not to end.
   bool is_here(const std::string& uid) const;
-  ByFile read_files(Remarks& remarks) const;
+  ByFile read_files(Remarks& remarks, bool& is_complete) const;
   std::map<Key, std::string> choose(Remarks& remarks) const;
   void log_new(Remarks remarks);
 
@@ -76,11 +79,12 @@ class StaticPods {
   Informer& pods_;
   PodTable& table_;
   std::function<void(const std::string&)> look_again_;
-  // Used by run() only.
+  // Used by read() and run() only.
+  bool is_complete_ = true;
   ByFile by_file_;
-  std::map<Key, std::string> runs_;  // the file whose pod of this name runs
-  Remarks remarks_;                  // as last logged
-  std::unique_ptr<files::DirectoryWatch> watch_;
+  std::map<Key, std::string> runs_;               // the file whose pod of this name runs
+  Remarks remarks_;                               // as last logged
+  std::unique_ptr<files::DirectoryWatch> watch_;  // null: none could be made, and the directory is read now and then
 };
 
 }  // namespace coracle::node

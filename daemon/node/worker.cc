@@ -75,10 +75,11 @@ Result<Outcome> PodWorker::reconcile(const Key& key) {
   return PodSync(state).run();
 }
 
-void PodWorker::remove_left() const {
+void PodWorker::remove_left(bool with_static) const {
   volumes_.clear();
   for (const auto& uid : files::list(seams_.config.state_dir)) {
     if (!is_pod_uid(uid) || seams_.table.get(uid)) continue;
+    if (!with_static && uid.find('-') == uid.npos) continue;  // the uid of a static pod is a hash
     if (auto removed = remove_left(uid); !removed)
       log_warning("node", "files of a deleted pod remain: " + removed.error().text());
   }

@@ -102,8 +102,8 @@ class PodWorker {
   // Loads what pods of an earlier daemon hold. Call before the first sync.
   void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
   // Removes the files of pods that are no longer in the API and that an earlier daemon had not finished removing; continues that
-  // daemon's deletions. Call before the first sync, when the table is complete.
-  void remove_left() const;
+  // daemon's deletions. Call before the first sync, when the table is complete. `with_static`: also of static pods.
+  void remove_left(bool with_static) const;
   // Syncs the pod with this uid (key.name). Errors: what failed; the caller retries with back-off.
   Result<Outcome> reconcile(const Key& key);
   // From any thread: whether the place of the host can be looked at now. Blocks for AgentConfig::place_patience at most.

@@ -2,6 +2,9 @@
 // From the manifests directory to the pod table: which file's pod runs, and when its predecessor must be gone first.
 #include "daemon/node/static_pods.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -95,6 +98,49 @@ TEST_F(StaticPodsTest, a_directory_that_cannot_be_read_ends_no_pod) {
   EXPECT_EQ(wanted(), "one-node-1 web:1;");
   std::filesystem::remove(config_.manifests_dir);
   EXPECT_EQ(wanted(), "") << "one that is not there has none";
+}
+
+TEST_F(StaticPodsTest, a_disk_that_is_mounted_over_the_directory_is_noticed) {
+  if (::unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root";  // also for the thread below, which inherits it
+  ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  auto await = [&](const std::string& name) {
+    auto is_only = [&] {
+      std::string names;
+      for (const auto& uid : table_.uids())
+        if (auto pod = table_.get(uid); pod && !pod->gone) names += pod->object->name();
+      return names == name + "-node-1";
+    };
+    for (int i = 0; i < 900 && !is_only(); ++i) ::usleep(10'000);  // less than the time after which it would look anyway
+    return is_only();
+  };
+  write("one.yaml", "one", "web:1");
+  std::jthread thread([&](std::stop_token stop) { static_pods_.run(stop); });
+  EXPECT_TRUE(await("one"));
+  const std::string disk = config_.manifests_dir + ".disk";
+  std::filesystem::create_directory(disk);
+  ASSERT_EQ(::mount("none", disk.c_str(), "tmpfs", 0, nullptr), 0);
+  std::ofstream(disk + "/two.yaml") << "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\n"
+                                       "spec: {containers: [{name: a, image: \"web:1\"}]}\n";
+  ASSERT_EQ(::mount(disk.c_str(), config_.manifests_dir.c_str(), nullptr, MS_BIND, nullptr), 0);
+  EXPECT_TRUE(await("two"));
+  ASSERT_EQ(::umount2(config_.manifests_dir.c_str(), MNT_DETACH), 0);
+  EXPECT_TRUE(await("one")) << "what was below it";
+  ASSERT_EQ(::umount2(disk.c_str(), MNT_DETACH), 0);
+}
+
+TEST_F(StaticPodsTest, a_directory_that_cannot_be_watched_at_first_is_watched_later) {
+  std::filesystem::rename(config_.manifests_dir, config_.manifests_dir + ".old");
+  std::filesystem::create_symlink(config_.manifests_dir, config_.manifests_dir);
+  StaticPods static_pods(config_, client_, *informers_[0], table_, [](const std::string&) {});
+  std::filesystem::remove(config_.manifests_dir);
+  std::filesystem::create_directory(config_.manifests_dir);
+  std::jthread thread([&](std::stop_token stop) { static_pods.run(stop); });
+  for (const char* name : {"one", "two"}) {
+    const size_t before = table_.uids().size();
+    write(name + std::string(".yaml"), name, "web:1");
+    for (int i = 0; i < 900 && table_.uids().size() == before; ++i) ::usleep(10'000);
+    EXPECT_EQ(table_.uids().size(), before + 1) << name;
+  }
 }
 
 TEST_F(StaticPodsTest, of_two_with_one_name_one_runs) {
@@ -465,6 +511,62 @@ TEST_F(AdoptedPodsTest, a_probe_does_not_end_what_would_not_be_started_again) {
   EXPECT_EQ(condition("Ready", kName), "False");
   EXPECT_TRUE(runtime_calls("signal_container").empty());
   EXPECT_EQ(restarts("a", kName), 0);
+}
+
+// ELOOP, also for root: as from a disk that fails.
+TEST_F(AdoptedPodsTest, a_pod_whose_manifest_cannot_be_read_at_the_start_goes_on) {
+  write(manifest_of("terminationGracePeriodSeconds: 5"));
+  boot();
+  const std::string uid(client_.find(kPod, {"default", kName})->annotation(kMirrorAnnotation));
+  const std::string without_sandbox = "0123456789abcdef0123456789abcdef", of_api = "0000-left";
+  for (const std::string& left : {without_sandbox, of_api}) std::filesystem::create_directories(config_.state_dir + "/" + left);
+  const std::string file = config_.manifests_dir + "/db.yaml", directory = config_.manifests_dir;
+  for (const std::string& place : {directory, file}) {
+    agent_.reset();
+    std::filesystem::rename(place, place + ".away");
+    std::filesystem::create_symlink(place, place);
+    boot();
+    agent_->read_manifests();
+    settle();
+    EXPECT_EQ(state("a", kName), "Running") << place;
+    EXPECT_TRUE(client_.find(kPod, {"default", kName})) << place;
+    EXPECT_TRUE(runtime_calls("signal_container").empty()) << place;
+    EXPECT_TRUE(runtime_calls("remove_sandbox").empty()) << place;
+    EXPECT_TRUE(std::filesystem::exists(config_.state_dir + "/" + without_sandbox)) << place;
+    EXPECT_FALSE(std::filesystem::exists(config_.state_dir + "/" + of_api)) << place;
+    std::filesystem::remove(place);
+    std::filesystem::rename(place + ".away", place);
+    agent_->read_manifests();
+    settle();
+    EXPECT_EQ(client_.find(kPod, {"default", kName})->annotation(kMirrorAnnotation), uid) << place;
+  }
+  runtime_.exit(uid, "a-0", 1);
+  settle();
+  advance(std::chrono::seconds(600));
+  EXPECT_EQ(state("a", kName), "Running") << "it is known again";
+  EXPECT_GE(restarts("a", kName), 1);
+  agent_.reset();
+  std::filesystem::create_symlink(directory + "/x.yaml", directory + "/x.yaml");
+  std::filesystem::remove(file);
+  boot();
+  EXPECT_TRUE(runtime_calls("signal_container").empty()) << "x.yaml may be its manifest";
+  std::filesystem::remove(directory + "/x.yaml");
+  agent_->read_manifests();
+  settle();
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
+}
+
+TEST_F(AdoptedPodsTest, a_pod_that_is_not_known_yet_ends_with_the_machine) {
+  write(manifest_of("terminationGracePeriodSeconds: 5"));
+  boot();
+  agent_.reset();
+  std::filesystem::rename(config_.manifests_dir, config_.manifests_dir + ".away");
+  std::filesystem::create_symlink(config_.manifests_dir, config_.manifests_dir);
+  boot();
+  EXPECT_TRUE(runtime_calls("signal_container").empty());
+  agent_->end_pods({std::chrono::seconds(50), std::chrono::seconds(10)});
+  settle();
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
 }
 
 TEST_F(AdoptedPodsTest, a_pod_of_a_changed_file_waits_for_the_end_of_the_one_before) {
