@@ -315,6 +315,7 @@ Result<void> apply_config(Config& config, std::string_view yaml_text) {
 Result<Config> read_config(const std::string& path, const std::string& vendor_path) {
   Config config;
   config.path = path;
+  config.vendor_path = vendor_path;
   std::vector<ConfigText> texts;
   for (const std::string& file : {vendor_path, path}) {
     auto text = sys::read_file(file);
@@ -344,12 +345,16 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
 
 Error at_setting(const Config& config, Error error) {
   if (config.path.empty()) return error;
-  const std::string yaml = sys::read_file(config.path).value_or(""), text(error.text());
+  std::vector<ConfigText> texts;
+  for (const std::string& file : {config.path, config.vendor_path})  // the owner's settings are used where both have one
+    texts.push_back({file, sys::read_file(file).value_or("")});
+  const std::string text(error.text());
   for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
     for (end = begin; end < text.size() && std::isalnum(static_cast<unsigned char>(text[end]));) ++end;
     const std::string word = text.substr(begin, end - begin);
-    if (fields().contains(word) && line_in_yaml(yaml, {word}) > 0)
-      return at_line_of(word, yaml, std::move(error)).wrap(config.path);
+    if (!fields().contains(word)) continue;
+    for (const ConfigText& of : texts)
+      if (line_in_yaml(of.yaml, {word}) > 0) return at_line_of(word, of.yaml, std::move(error)).wrap(of.path);
   }
   return std::move(error).wrap(config.path);
 }

@@ -17,7 +17,7 @@ namespace coracle {
 inline constexpr const char *kLogDir = "/var/log/pods", *kLogLinksDir = "/var/log/containers";
 
 struct Config {
-  std::string path;  // the file that was read, if it exists; not a setting
+  std::string path, vendor_path;  // the files that were read, if they exist; not settings
 
   // The node.
   std::string node_name;     // nodeName: "" = the host name in lower case at the first start
@@ -103,8 +103,8 @@ std::vector<std::string> setting_names();
 // line and the field.
 Result<Config> read_config(const std::string& path, const std::string& vendor_path = "/usr/lib/coracle/config.yaml");
 
-// An error about a setting, whose text begins with its name, after the file and the line that has it; if that one has its
-// default, the line of another one that the text names. Blocks on the disk.
+// An error about a setting, whose text begins with its name, after the file, which may be the vendor's, and the line that has it;
+// if that one has its default, those of another one that the text names. Blocks on the disk.
 Error at_setting(const Config& config, Error error);
 
 // Applies the YAML text to `config`. Errors: invalid, with the line and the field: "line 3: port: must be …".

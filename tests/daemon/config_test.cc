@@ -156,6 +156,12 @@ TEST(Config, names_the_line_that_is_wrong) {
   EXPECT_EQ(at_setting(config, Error(Code::invalid, "serviceCIDR: no")).text(), file + ": serviceCIDR: no") << "a default";
   const Error together(Code::invalid, "serviceCIDR: 10.0.0.0/40 and podCIDR, 10.0.0.0/40, overlap");
   EXPECT_EQ(at_setting(config, together).text(), file + ": line 2: " + together.text()) << "the one that is no default";
+  std::ofstream(vendor) << "# of the image\n\nserviceCIDR: 10.0.0.0/40\npodCIDR: 10.1.0.0/40\n";
+  config = MUST(read_config(file, vendor));
+  EXPECT_EQ(at_setting(config, Error(Code::invalid, "serviceCIDR: no")).text(), vendor + ": line 3: serviceCIDR: no");
+  EXPECT_EQ(at_setting(config, Error(Code::invalid, "podCIDR: no")).text(), file + ": line 2: podCIDR: no") << "it is used";
+  std::remove(file.c_str());
+  EXPECT_EQ(at_setting(config, Error(Code::invalid, "podCIDR: no")).text(), vendor + ": line 4: podCIDR: no");
   std::remove(file.c_str());
   std::remove(vendor.c_str());
 }
