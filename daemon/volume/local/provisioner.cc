@@ -28,6 +28,7 @@ constexpr std::chrono::minutes kClearAgain{1};
 constexpr std::chrono::seconds kDiskAgain{10};      // a disk that is not mounted tells nobody when it is
 constexpr std::chrono::seconds kCopyToldAgain{30};  // interval of progress events of a copy
 constexpr std::chrono::minutes kAttributesAgain{1};
+constexpr std::chrono::minutes kFailureToldAgain{1};  // shortest time between two reasons in a claim's status
 
 constexpr std::string_view kResizing = "ControllerResizeInProgress";
 constexpr std::string_view kResizeConditions[] = {"Resizing", "FileSystemResizePending", "ControllerResizeError",
@@ -469,10 +470,15 @@ Result<ObjectPtr> Provisioner::expand(const Object& claim, const Object& volume)
                             {{"spec", {{"capacity", {{"storage", wanted.text()}}}}}}));
   }
   auto present = Quantity::from_json(*shown);
-  const bool has_begun = view::PersistentVolumeClaim(*now).status().allocated_resource_statuses().contains("storage");
+  view::PersistentVolumeClaimStatus of_claim = view::PersistentVolumeClaim(*now).status();
+  const bool has_begun = of_claim.allocated_resource_statuses().contains("storage");
   if (!present || (*present >= wanted && !has_begun)) return now;
+  // The request may have been lowered after the volume had grown: what began comes to its end first.
+  Quantity size = wanted;
+  if (const json::value* begun = has_begun ? of_claim.allocated_resources().if_contains("storage") : nullptr)
+    if (auto larger = Quantity::from_json(*begun); larger && *larger > size && *larger <= capacity_of(volume)) size = *larger;
   json::value body = now->json();
-  if (*present < wanted) make(body, "status.capacity.storage") = wanted.text();
+  if (*present < size) make(body, "status.capacity.storage") = size.text();
   set_conditions(body, conditions_without(*now, kResizeConditions));
   json::object& status = make(body, "status").as_object();
   if (json::value* states = status.if_contains("allocatedResourceStatuses"); states && states->is_object()) {
@@ -506,9 +512,16 @@ Result<ObjectPtr> Provisioner::begin_expansion(const Object& claim, const Object
 
 Result<void> Provisioner::note_failed_expansion(const Object& claim, const Error& why) {
   constexpr std::string_view kFailed = "ControllerResizeError";
-  json::array conditions = view::PersistentVolumeClaim(claim).status().conditions().raw();
-  if (find_condition(conditions, kFailed)) return {};
-  conditions.push_back(condition_of(kFailed, "failed to expand pvc with " + why.text(), seams_.clock.now()));
+  const WallTime now = seams_.clock.now();
+  json::value failed = condition_of(kFailed, "failed to expand pvc with " + why.text(), now);
+  if (const json::value* told = find_condition(claim.json(), kFailed)) {
+    // A change of the claim is a reason to try again: texts that are never the same must not make a loop of that.
+    auto since = parse_time(view::Condition(*told).last_transition_time());
+    const bool is_recent = since && *since <= now && now - *since < kFailureToldAgain;
+    if (is_recent || view::Condition(*told).message() == view::Condition(failed).message()) return {};
+  }
+  json::array conditions = conditions_without(claim, {&kFailed, 1});
+  conditions.push_back(std::move(failed));
   json::value body = claim.json();
   set_conditions(body, std::move(conditions));
   TRY(write_status(body));

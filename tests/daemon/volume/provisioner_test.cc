@@ -739,6 +739,53 @@ TEST_F(ExpansionTest, a_claim_shows_that_its_volume_grows_and_what_fails) {
   EXPECT_FALSE(find(status(), "allocatedResourceStatuses"));
 }
 
+TEST_F(ExpansionTest, a_claim_shows_why_it_fails_now) {
+  put_claim();
+  auto told = [&] {  // the time and the text
+    const json::value now = status();
+    for (const json::value& each : get_array(now, "conditions"))
+      if (get_string(each, "type") == "ControllerResizeError")
+        return std::string(get_string(each, "lastTransitionTime")) + " " + std::string(get_string(each, "message"));
+    return std::string();
+  };
+  fs::rename(directory + "/volumes", directory + "/away");
+  ask_for("3Gi");
+  const std::string first = told();
+  EXPECT_NE(first.find("failed to expand pvc with "), first.npos) << first;
+  pass(300);
+  EXPECT_EQ(told(), first) << "it says the same";
+  std::ofstream(directory + "/volumes") << "no directory";
+  pass(300);
+  const std::string second = told();
+  EXPECT_NE(second, first);
+  EXPECT_NE(second.find(": Not a directory"), second.npos) << second;
+  EXPECT_EQ(conditions(), "Resizing ControllerResizeError ");
+  fs::remove(directory + "/volumes");
+  pass(1);
+  EXPECT_EQ(told(), second);
+  pass(300);
+  EXPECT_EQ(told().substr(told().find(' ')), first.substr(first.find(' ')));
+}
+
+// The daemon ended after the volume had grown, and then the request was lowered.
+TEST_F(ExpansionTest, what_has_grown_is_shown_as_it_is) {
+  struct Row {
+    const char *begun, *want;
+  };
+  for (const Row& row : {Row{"3Gi", "3Gi"}, Row{"2Gi", "2Gi"}, Row{"5Gi", "2Gi"}}) {
+    put_claim();
+    MUST(client.patch(kPersistentVolume, {"", "pvc-uid-data"}, PatchType::merge,
+                      {{"spec", {{"capacity", {{"storage", "3Gi"}}}}}}));
+    ask_for("2Gi", R"(,"allocatedResources":{"storage":")" + std::string(row.begun) +
+                       R"("},"allocatedResourceStatuses":{"storage":"ControllerResizeInProgress"})");
+    EXPECT_EQ(at("capacity.storage"), row.want) << row.begun;
+    EXPECT_FALSE(find(status(), "allocatedResourceStatuses")) << row.begun;
+    EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})") << row.begun;
+    release();
+    pass(10);
+  }
+}
+
 TEST_F(ExpansionTest, no_claim_has_the_volume_of_another_one_grow) {
   put_claim();
   ask_for("1Gi");
