@@ -18,7 +18,7 @@
 
 namespace coracle::controller {
 
-constexpr size_t kStatefulSetBurst = 500;  // steps per reconcile
+constexpr size_t kStatefulSetBurst = 500;  // steps per reconcile, without those that only tell
 constexpr size_t kClaimsBurst = 100;       // of these, created claims: each has a copy of the set's labels
 
 struct StatefulSetStep {

@@ -142,7 +142,12 @@ class StatefulSetPlanner {
   }
   bool unavailable(const Object& pod) const { return leaving(pod) || !pod_available(view::Pod(pod), min_ready_, now_); }
   bool updated(const Object& pod) const { return revision_label(pod) == observed_.update->name(); }
-  bool full() const { return plan_.steps.size() >= kStatefulSetBurst; }
+  bool full() const { return plan_.steps.size() - told_ >= kStatefulSetBurst; }
+  // A step that only tells something, and may be due again each time: it must not keep others from their turn.
+  void tell(StatefulSetStep step) {
+    plan_.steps.push_back(std::move(step));
+    ++told_;
+  }
 
   void look_again(std::optional<std::chrono::nanoseconds> in) {
     if (in && (!plan_.again || *in < *plan_.again)) plan_.again = in;
@@ -211,7 +216,7 @@ class StatefulSetPlanner {
     if (!make_claims(ordinal)) return false;
     const std::string why = going.size() > 1 ? "[" + join(going, ", ") + "]" : join(going, ", ");  // as Go joins errors
     if (going.empty()) plan_.steps.push_back({What::create, name, nullptr, new_pod(name, ordinal)});
-    else plan_.steps.push_back({What::refuse, name, nullptr, json::string(why)});
+    else tell({What::refuse, name, nullptr, json::string(why)});
     return false;
   }
 
@@ -280,7 +285,8 @@ class StatefulSetPlanner {
       auto owners = owners_of_claim(*claim, set_, pod, condemned);
       if (owners) owned.push_back({What::own_claim, pod.name(), claim, std::move(*owners)});
     }
-    if (is_new || !owned.empty()) std::ranges::move(conflicts, std::back_inserter(plan_.steps));
+    if (is_new || !owned.empty())
+      for (StatefulSetStep& conflict : conflicts) tell(std::move(conflict));
     std::ranges::move(owned, std::back_inserter(plan_.steps));
     return !owned.empty();
   }
@@ -400,7 +406,7 @@ class StatefulSetPlanner {
   const std::chrono::seconds min_ready_;
   std::map<int64_t, ObjectPtr> wanted_, condemned_;  // by ordinal
   std::set<std::string> going_;                      // uids of the pods that this plan deletes
-  size_t claims_made_ = 0;
+  size_t claims_made_ = 0, told_ = 0;
   StatefulSetPlan plan_;
 };
 

@@ -60,6 +60,16 @@ ObservedStatefulSet observed_stateful_set(const StatefulSetCase& row) {
   return observed;
 }
 
+// Otherwise that is repaired.
+void mount_claims(ObservedStatefulSet& observed) {
+  for (ObjectPtr& pod : observed.pods) {
+    json::value body = pod->json();
+    make(body, "spec.volumes") =
+        json::array{json::object{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data-" + pod->name()}}}}};
+    pod = MUST(Object::make(kPod, body));
+  }
+}
+
 std::string steps_of(const StatefulSetPlan& plan) {
   std::string out;
   for (const StatefulSetStep& step : plan.steps) {
@@ -237,6 +247,35 @@ TEST(StatefulSetPlan, steps_have_a_limit) {
   EXPECT_EQ(plan_stateful_set(observed_stateful_set({"", 10000, kAtOnce, "", "", ""}), {}).steps.size(), kStatefulSetBurst);
 }
 
+TEST(StatefulSetPlan, what_is_only_told_leaves_the_steps_to_others) {
+  const size_t kPending = kStatefulSetBurst + 10;
+  const std::string more = kAtOnce + std::string(kClaimed) +
+                           R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"})";
+  ObservedStatefulSet observed =
+      observed_stateful_set({"", int(kPending) + 1, more, std::string(kPending, 'p'), std::string(kPending, 'u'), ""});
+  const ObjectPtr of_another = MUST(Object::make(
+      kPersistentVolumeClaim,
+      {{"apiVersion", "v1"},
+       {"kind", "PersistentVolumeClaim"},
+       {"metadata",
+        {{"name", "data"},
+         {"namespace", "default"},
+         {"ownerReferences",
+          json::array{{{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"name", "c"}, {"uid", "c-uid"}, {"controller", true}}}}}}}));
+  mount_claims(observed);
+  observed.claim = [&](const std::string&) { return of_another; };
+  EXPECT_EQ(steps_of(plan_stateful_set(observed, *parse_time(kJustNow))), "+" + std::to_string(kPending) + "u");
+
+  json::value going = of_another->json();
+  make(going, "metadata.deletionTimestamp") = kJustNow;
+  const ObjectPtr gone = MUST(Object::make(kPersistentVolumeClaim, going));
+  observed = observed_stateful_set({"", int(kPending) + 1, more, "", "", ""});
+  const std::string last = "data-web-" + std::to_string(kPending);
+  observed.claim = [&](const std::string& name) { return name == last ? of_another : gone; };
+  EXPECT_EQ(steps_of(plan_stateful_set(observed, *parse_time(kJustNow))), "+" + std::to_string(kPending) + "u")
+      << "the others' claims are being deleted";
+}
+
 TEST(StatefulSetNames, are_the_sets_and_a_number) {
   ObjectPtr set = stateful_set_of(stateful_set_text(1, kClaimed));
   for (auto [name, want] : {std::pair{"web-0", 0},
@@ -331,12 +370,7 @@ std::string claim_steps(const std::string& pods, const std::string& owners) {
   std::string more =
       kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"})";
   ObservedStatefulSet observed = observed_stateful_set({"", 2, more, pods, "uu", ""});
-  for (ObjectPtr& pod : observed.pods) {  // otherwise that is repaired, too
-    json::value body = pod->json();
-    make(body, "spec.volumes") =
-        json::array{json::object{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data-" + pod->name()}}}}};
-    pod = MUST(Object::make(kPod, body));
-  }
+  mount_claims(observed);
   json::array references;
   for (char letter : owners) references.push_back(reference(letter));
   ObjectPtr claim =
