@@ -334,6 +334,7 @@ Result<void> StaticPods::reflect() {
       shown.emplace(object->annotation(kMirrorAnnotation));
       continue;
     }
+    if (!pod && !is_complete_) continue;  // its manifest may be one that could not be read
     auto removed = client_.remove(kPod, object->key(), {.grace_period_seconds = 0, .uid = object->uid()});
     if (!removed && removed.error().code() != Code::not_found && removed.error().code() != Code::conflict)
       return std::move(removed).wrap("remove mirror pod " + object->key().text());

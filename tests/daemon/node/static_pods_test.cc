@@ -301,6 +301,25 @@ TEST_F(StaticPodsTest, a_mirror_that_the_api_refuses_keeps_no_other_from_it) {
   EXPECT_EQ(client_.all(kPod).size(), 2u);
 }
 
+TEST_F(StaticPodsTest, a_mirror_stays_while_its_manifest_cannot_be_read) {
+  write("one.yaml", "one", "web:1");
+  static_pods_.read();
+  EXPECT_TRUE(static_pods_.reflect());
+  ASSERT_EQ(client_.all(kPod).size(), 1u);
+  for (const auto& uid : table_.uids()) table_.erase(uid);  // as after a reboot
+  StaticPods restarted(config_, client_, *informers_[0], table_, [](const std::string&) {});
+  const std::string file = config_.manifests_dir + "/one.yaml";
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(file, file);  // ELOOP, also for root
+  restarted.read();
+  EXPECT_TRUE(restarted.reflect());
+  EXPECT_EQ(client_.all(kPod).size(), 1u);
+  std::filesystem::remove(file);
+  restarted.read();
+  EXPECT_TRUE(restarted.reflect());
+  EXPECT_EQ(client_.all(kPod).size(), 0u);
+}
+
 TEST_F(StaticPodsTest, values_of_the_right_type_reach_the_pod) {
   ObjectPtr pod = MUST(static_pod(manifest("securityContext: {runAsUser: 1e3, fsGroup: 0x10}, activeDeadlineSeconds: 600.0, "
                                            "terminationGracePeriodSeconds: 30, hostUsers: yes, unknown: 1"),
