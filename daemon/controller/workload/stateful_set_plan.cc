@@ -160,12 +160,14 @@ class StatefulSetPlanner {
   // ---- desired pods. False: no other step is allowed until they are available. ----
 
   bool keep_wanted() {
-    for (int64_t ordinal = start_; ordinal < start_ + replicas_ && !full(); ++ordinal) {
+    // Without claims left, no further pod can be created, and there may be two thousand million of them.
+    auto ends = [&] { return full() || claims_made_ > kClaimsBurst; };
+    for (int64_t ordinal = start_; ordinal < start_ + replicas_ && !ends(); ++ordinal) {
       auto found = wanted_.find(ordinal);
       bool well = found == wanted_.end() ? create(ordinal) : keep(ordinal, found->second);
       if (!well && ordered_) return false;
     }
-    return !full();
+    return !ends();
   }
 
   // Returns whether the pod exists and is available.
