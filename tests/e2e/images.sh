@@ -172,6 +172,7 @@ expect "… without the password" "" grep hunter2 <<<"$said"
 sed -i 's/password: hunter2/password: 12/' "$T/etc/registries.yaml"
 c image pull 127.0.0.1:5999/app:1 >/dev/null
 check "a mistake in it is in the log, with its line" grep -q "$T/etc/registries.yaml: line 9: configs.127.0.0.1:5998.auth.password: must be text" "$T/coracled.log"
+expect_fail "… and in the error of a pull that would ask this mirror" 'registries.yaml: line 9: ' c image pull 127.0.0.1:5997/team/app:1
 expect_fail "… which --check-config names too" 'registries.yaml: line 9: ' "$coracled" --config "$T/etc/config.yaml" --check-config
 rm "$T/etc/registries.yaml"
 mkdir -p "$T/etc/certs.d/127.0.0.1_5997_"
@@ -179,4 +180,5 @@ printf 'server = "http://127.0.0.1:5999"\n' >"$T/etc/certs.d/127.0.0.1_5997_/hos
 check "certs.d: another server for a registry" c image pull 127.0.0.1:5997/app:1
 printf '[host."http://127.0.0.1:5999"]\n  ca = "nowhere.crt"\n' >"$T/etc/certs.d/127.0.0.1_5997_/hosts.toml"
 expect_fail "… a mistake is named with its line" 'hosts.toml: line 2: host.http://127.0.0.1:5999.ca: .*nowhere.crt' "$coracled" --config "$T/etc/config.yaml" --check-config
+expect_fail "… also by a pull from that registry" 'hosts.toml: line 2: host.http://127.0.0.1:5999.ca: ' c image pull 127.0.0.1:5997/app:1
 rm -r "$T/etc/certs.d"
