@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "ctl/paged_list.h"
 #include "ctl/print.h"
@@ -26,6 +27,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kEvictAgain{5000};  // delay after a 429 from a PodDisruptionBudget
 constexpr milliseconds kLookAgain{1000};   // with --skip-wait-for-delete-timeout, or without watching: nothing tells then
+constexpr milliseconds kWatchLongest{std::chrono::minutes(30)};
 constexpr std::array kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
 std::string pod_name(const json::value& pod) {
@@ -280,7 +282,7 @@ class Drain {
     if (!reasons_.empty()) return all_reasons();
     if (!plan.warnings.empty()) tell("Warning: " + join(plan.warnings, "; ") + "\n");
     if (!flags_.disable_eviction && flags_.dry_run != DryRun::client) TRY(find_eviction());
-    auto sent = send_away(std::move(plan.evict));
+    auto sent = send_away(name, plan.evict);
     if (sent && !reasons_.empty()) sent = all_reasons();
     if (!sent) tell_pending(name, sent.error());
     TRY(std::move(sent));
@@ -375,60 +377,124 @@ class Drain {
     return request;
   }
 
-  // Sends all pods away. Those that a disruption budget holds are tried again after a delay, or when one of them has gone. What
-  // fails of one pod is a reason, and the others go all the same. Errors: of a deletion, at which it ends as kubectl does.
-  Result<void> send_away(Pods held) {
-    while (!held.empty()) {
-      Pods going, still_held;
-      for (const auto* pod : held) {
-        auto sent = send_one(*pod);
-        if (!sent && !evicts_) return sent.take_error();
-        if (!sent) reasons_.push_back(sent.take_error());
-        else if (*sent != Sent::is_gone) (*sent == Sent::goes ? going : still_held).push_back(pod);
+  using Moment = std::chrono::steady_clock::time_point;
+  struct Held {
+    const json::value* pod;
+    Moment again;  // when it is tried again
+  };
+
+  // Sends all pods away, each on its own: those that a disruption budget holds are tried again after a delay, whichever others
+  // have not ended yet. What fails of one pod is a reason, and the others go all the same. Errors: of a deletion, at which it
+  // ends as kubectl does.
+  Result<void> send_away(const std::string& node, const Pods& pods) {
+    std::vector<Held> held;
+    Pods going;
+    for (const auto* pod : pods) held.push_back({pod, Moment::min()});
+    for (;;) {
+      TRY(send_due(held, going));
+      if (tries_only()) going.clear();
+      if (going.empty() && held.empty()) return {};
+      TRY(await_some(node, held, going));
+    }
+  }
+
+  // Sends those whose time has come; those that go are added to `going`.
+  Result<void> send_due(std::vector<Held>& held, Pods& going) {
+    for (const Held& one : std::exchange(held, {})) {
+      if (one.again > std::chrono::steady_clock::now() && !is_over()) {
+        held.push_back(one);
+        continue;
       }
-      for (const auto* pod : tries_only() ? Pods() : going) {
-        auto gone = await_end(*pod);
-        if (!gone && !evicts_) return gone.take_error();
-        if (!gone) reasons_.push_back(gone.take_error());
-        else if (*gone) out("pod/" + name_of(*pod) + (evicts_ ? " evicted\n" : " deleted\n"));
-      }
-      if (!still_held.empty()) pause(*still_held.front());
-      held = std::move(still_held);
+      auto sent = send_one(*one.pod);
+      if (!sent && !evicts_) return sent.take_error();
+      if (!sent) reasons_.push_back(sent.take_error());
+      else if (*sent == Sent::goes) going.push_back(one.pod);
+      else if (*sent == Sent::is_held) held.push_back({one.pod, std::chrono::steady_clock::now() + kEvictAgain});
     }
     return {};
   }
 
-  // Until the pod may be tried again: it has gone, or the delay is over. Who may not watch waits as long.
-  void pause(const json::value& pod) {
-    const auto until = std::chrono::steady_clock::now() + std::min(left().value_or(kEvictAgain), kEvictAgain);
-    const auto rest = [&] { return std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()); };
-    if (rest().count() <= 0 || wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), rest())) return;
-    (void)::poll(nullptr, 0, std::max(0, int(rest().count())));
+  // Tells which of `going` have ended, and waits until others have or one of `held` may be tried again, at most for what is left
+  // of --timeout. Who may not watch looks again and again: kubectl does not watch, so who drains need not be let.
+  Result<void> await_some(const std::string& node, std::vector<Held>& held, Pods& going) {
+    const auto start = std::chrono::steady_clock::now();
+    Request request{.path = session_.path(pods_, ""), .query = {{"fieldSelector", "spec.nodeName=" + node}}};
+    auto list = paged_list(session_, request, flags_.chunk_size);
+    if (list) look_at(items_of(*list), held, going);
+    else TRY(give_up(going, list.error().text()));
+    if (is_over()) TRY(give_up(going, "context deadline exceeded"));
+    const milliseconds rest = until_next(held);
+    if ((going.empty() && held.empty()) || rest.count() <= 0) return {};
+    if (list) {
+      request.query.emplace_back("resourceVersion", view::List(*list).metadata().resource_version());
+      if (watch_ends(std::move(request), rest, held, going)) return {};
+    }
+    const auto over = start + std::min(rest, kLookAgain);  // after a watch that was refused, or ended too soon
+    const auto pause = std::chrono::ceil<milliseconds>(over - std::chrono::steady_clock::now()).count();
+    if (pause > 0) (void)::poll(nullptr, 0, int(pause));
+    return {};
   }
 
-  // Waits until the pod has gone. False if it was asked to go so long ago that nobody waits for it any more.
-  Result<bool> await_end(const json::value& pod) {
-    for (;;) {
-      std::optional<milliseconds> most = left();
-      if (most && most->count() <= 0) return not_ended(pod, "context deadline exceeded");
-      milliseconds part = most.value_or(milliseconds(0));
-      if (flags_.skip_gone_seconds > 0) part = std::min(most.value_or(kLookAgain), kLookAgain);
-      auto gone = wait_gone(session_, pods_, ns_of(pod), name_of(pod), uid_of(pod), part);
-      if (gone) return true;
-      const bool may_not_watch = gone.error().code() == Code::forbidden;  // kubectl does not, so who drains need not be let
-      if (!may_not_watch && (gone.error().code() != Code::timeout || gone.error().details()))
-        return not_ended(pod, gone.error().text());
-      auto now = session_.json({.path = session_.path(pods_, ns_of(pod), name_of(pod))});
-      const bool is_other = now ? uid_of(*now) != uid_of(pod) : now.error().code() == Code::not_found;
-      if (is_other) return true;
-      if (!now && may_not_watch) return not_ended(pod, now.error().text());
-      if (now && long_gone(*now)) {
-        out("pod " + coracle::quoted(name_of(pod)) + " has DeletionTimestamp older than " +
-            std::to_string(flags_.skip_gone_seconds) + " seconds, skipping\n");
-        return false;
+  // `pods` are all that the node has now.
+  void look_at(const json::array& pods, std::vector<Held>& held, Pods& going) {
+    std::map<std::string, const json::value*> by_uid;
+    for (const json::value& pod : pods) by_uid[uid_of(pod)] = &pod;
+    for (Held& one : held)
+      if (!by_uid.contains(uid_of(*one.pod))) one.again = Moment::min();
+    std::erase_if(going, [&](const json::value* pod) {
+      auto now = by_uid.find(uid_of(*pod));
+      if (now == by_uid.end()) return tell_end(*pod), true;
+      if (!long_gone(*now->second)) return false;
+      out("pod " + coracle::quoted(name_of(*pod)) + " has DeletionTimestamp older than " +
+          std::to_string(flags_.skip_gone_seconds) + " seconds, skipping\n");
+      return true;
+    });
+  }
+
+  // Tells which pods end, until all have, one of `held` has, or the time is over. False if none has.
+  bool watch_ends(Request request, milliseconds span, std::vector<Held>& held, Pods& going) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(span).count();
+    request.query.insert(request.query.end(), {{"watch", "true"}, {"timeoutSeconds", std::to_string(seconds)}});
+    bool has_ended = false, is_held = false;
+    std::string partial;
+    (void)session_.watch(request, [&](std::string_view bytes) {  // what is wrong with it, the next list tells
+      partial += bytes;
+      for (size_t end; (end = partial.find('\n')) != partial.npos; partial.erase(0, end + 1)) {
+        auto event = parse_json(std::string_view(partial).substr(0, end));
+        if (!event || view::WatchEvent(*event).type() != "DELETED" || !view::WatchEvent(*event).object()) continue;
+        const std::string uid = uid_of(*view::WatchEvent(*event).object());
+        for (Held& one : held)
+          if (uid_of(*one.pod) == uid) one.again = Moment::min(), is_held = true;
+        has_ended |= std::erase_if(going, [&](const auto* pod) { return uid_of(*pod) == uid && (tell_end(*pod), true); }) > 0;
+        if (is_held || going.empty()) return false;
       }
-      if (may_not_watch) (void)::poll(nullptr, 0, std::max(0, int(std::min(left().value_or(kLookAgain), kLookAgain).count())));
+      return true;
+    });
+    return has_ended || is_held;
+  }
+
+  void tell_end(const json::value& pod) { out("pod/" + name_of(pod) + (evicts_ ? " evicted\n" : " deleted\n")); }
+
+  // Nobody waits for these any more. Errors: of a deletion.
+  Result<void> give_up(Pods& going, const std::string& why) {
+    for (const auto* pod : std::exchange(going, {})) {
+      if (!evicts_) return not_ended(*pod, why);
+      reasons_.push_back(not_ended(*pod, why));
     }
+    return {};
+  }
+
+  bool is_over() const { return left() && left()->count() <= 0; }
+
+  // For how long there is nothing to do but to wait for pods that go.
+  milliseconds until_next(const std::vector<Held>& held) const {
+    milliseconds rest = left().value_or(kWatchLongest);
+    if (flags_.skip_gone_seconds > 0) rest = std::min(rest, kLookAgain);
+    for (const Held& one : held) {
+      if (one.again == Moment::min()) return milliseconds(0);
+      rest = std::min(rest, std::chrono::ceil<milliseconds>(one.again - std::chrono::steady_clock::now()));
+    }
+    return rest;
   }
 
   Error not_ended(const json::value& pod, const std::string& why) const {

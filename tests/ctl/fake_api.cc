@@ -60,7 +60,8 @@ struct FakeApi::State {
     std::string warning, watch_events;
     bool watches_stay = false, refuses_watches = false;
     std::set<std::string> forbidden, held;
-    std::optional<Error> refusal;  // of writes
+    std::optional<Error> refusal;               // of writes
+    std::map<std::string, Error> refused_once;  // by path
     struct LogRefusal {
       int times;
       Error error;
@@ -86,7 +87,9 @@ struct FakeApi::State {
 
 FakeApi::State::Answer FakeApi::State::read(Data& data, const httplib::Request& request, const ApiPath& place) {
   if (auto found = data.objects.find(request.path); found != data.objects.end() && place.resource.empty()) return found->second;
-  if (request.path == "/api/v1") return parse_json(R"({"resources":[{"name":"pods"},{"name":"pods/eviction"}]})");
+  if (request.path == "/api/v1")
+    return parse_json(R"({"resources":[{"name":"pods"},
+                          {"name":"pods/eviction","group":"policy","version":"v1","kind":"Eviction"}]})");
   if (data.forbidden.contains(place.resource))
     return Error(Code::forbidden, place.resource + " is forbidden: User \"eve\" cannot read it").with({});
   if (data.refuses_watches && request.has_param("watch"))
@@ -196,6 +199,7 @@ void FakeApi::State::handle(const httplib::Request& request, httplib::Response& 
     if (!request.body.empty()) sent.body = parse_json(request.body).value_or(json::value());
     all.writes.push_back(sent);
     if (all.refusal) return *all.refusal;
+    if (auto once = all.refused_once.extract(sent.path)) return once.mapped();
     return write(all, sent, place);
   });
   if (!answer) response.status = http_status(answer.error());
@@ -276,6 +280,10 @@ void FakeApi::forbid(const std::string& resource) {
 
 void FakeApi::refuse_writes(Error error) {
   state_->data.with([&](State::Data& data) { data.refusal = std::move(error); });
+}
+
+void FakeApi::refuse_once(const std::string& path, Error error) {
+  state_->data.with([&](State::Data& data) { data.refused_once.insert_or_assign(path, std::move(error)); });
 }
 
 void FakeApi::refuse_logs(const std::string& container, int times, Error error) {

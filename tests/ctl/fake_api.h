@@ -31,15 +31,16 @@ class FakeApi {
     json::value body;
     bool says_dry_run() const { return query.contains("dryRun") && query.at("dryRun") == "All"; }
   };
-  std::vector<Sent> take_writes();           // those since the last call
-  void answer_watches(std::string events);   // each later one with these lines, and then it ends; "": with nothing
-  void keep_watches_open();                  // for seconds behind those lines, instead
-  std::vector<Sent> take_watches();          // those since the last call that were answered so
-  void hold(const std::string& path);        // a deletion of this object is accepted, and it stays
-  void warn(std::string text);               // added to every later response
-  void forbid(const std::string& resource);  // refuses to read any: "pods"
-  void forbid_watches();                     // refuses each
-  void refuse_writes(Error error);           // answers each later one with it
+  std::vector<Sent> take_writes();                         // those since the last call
+  void answer_watches(std::string events);                 // each later one with these lines, and then it ends; "": with nothing
+  void keep_watches_open();                                // for seconds behind those lines, instead
+  std::vector<Sent> take_watches();                        // those since the last call that were answered so
+  void hold(const std::string& path);                      // a deletion of this object is accepted, and it stays
+  void warn(std::string text);                             // added to every later response
+  void forbid(const std::string& resource);                // refuses to read any: "pods"
+  void forbid_watches();                                   // refuses each
+  void refuse_writes(Error error);                         // answers each later one with it
+  void refuse_once(const std::string& path, Error error);  // answers the next write there with it
   // Answers so many requests for the log of a container with an error, whose pod it is.
   void refuse_logs(const std::string& container, int times, Error error);
   std::string url() const;  // "http://127.0.0.1:PORT"

@@ -243,6 +243,34 @@ TEST_F(NodeCommandTest, drain_needs_no_watch) {
       << outcome.err;
 }
 
+// One that does not end keeps nobody: those that a budget held are tried again, and those that have gone are told.
+TEST_F(NodeCommandTest, drain_waits_for_each_pod_on_its_own) {
+  const std::string pods = "/api/v1/namespaces/default/pods/";
+  for (const char* name : {"held", "other"}) put_pod(name, "");
+  for (const char* name : {"lone", "other"}) api_.hold(pods + name);
+  api_.refuse_once(pods + "held/eviction", Error(Code::too_many_requests, "not yet").with({}));
+  api_.answer_watches(R"({"type":"DELETED","object":{"kind":"Pod","metadata":{"name":"other","uid":"u-other"}}})"
+                      "\n"
+                      R"({"type":"DELETED","object":{"kind":"Pod","metadata":{"name":"held","uid":"u-held"}}})"
+                      "\n");
+  FakeApi::Outcome outcome = api_.run({"drain", "edge", "--force", "--ignore-daemonsets", "--timeout=1s"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out,
+            "node/edge cordoned\nevicting pod default/held\nevicting pod default/lone\nevicting pod default/other\n"
+            "pod/other evicted\nevicting pod default/held\npod/held evicted\n");
+  EXPECT_NE(outcome.err.find("error when evicting pods/\"held\" -n \"default\" (will retry after 5s): not yet\n"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_TRUE(outcome.err.ends_with(
+      "\nerror when waiting for pod \"lone\" in namespace \"default\" to terminate: context deadline exceeded\n"))
+      << outcome.err;
+  const std::vector<FakeApi::Sent> watches = api_.take_watches();
+  ASSERT_FALSE(watches.empty());
+  EXPECT_EQ(watches[0].path, "/api/v1/pods");
+  EXPECT_EQ(watches[0].query.at("fieldSelector"), "spec.nodeName=edge");
+  EXPECT_EQ(watches[0].query.at("timeoutSeconds"), "1");
+}
+
 TEST_F(NodeCommandTest, drain_takes_nodes_only) {
   EXPECT_EQ(api_.run({"drain", "svc/x"}).err, "error: expected resource of type node, got \"/v1, Resource=services\"\n");
 }
