@@ -349,9 +349,11 @@ class Drain {
   Result<void> find_eviction() {
     json::value core = TRY(session_.json({.path = "/api/v1"}));
     for (view::APIResource resource : view::APIResourceList(core).resources()) {
-      if (resource.name() != "pods/eviction") continue;
+      if (resource.name() != "pods/eviction" || resource.kind() != "Eviction") continue;
+      if (resource.group().empty() || resource.version().empty()) continue;
       evicts_ = true;
-      if (!resource.group().empty()) eviction_version_ = std::string(resource.group()) + "/" + std::string(resource.version());
+      const bool is_new = resource.group() == "policy" && resource.version() == "v1";
+      eviction_version_ = is_new ? "policy/v1" : "policy/v1beta1";  // all that have evictions have that one, until 1.24
     }
     return {};
   }

@@ -271,6 +271,25 @@ TEST_F(NodeCommandTest, drain_waits_for_each_pod_on_its_own) {
   EXPECT_EQ(watches[0].query.at("timeoutSeconds"), "1");
 }
 
+// A server before 1.22 has evictions in policy/v1beta1 only, one before 1.8 says no version, and kubectl deletes there.
+TEST_F(NodeCommandTest, drain_evicts_as_the_server_can) {
+  struct Row {
+    const char* resource;
+    std::string_view want;
+  };
+  for (const Row& row : {Row{R"(,"group":"policy","version":"v1beta1","kind":"Eviction")", "policy/v1beta1"},
+                         Row{R"(,"group":"policy","version":"v1","kind":"Eviction")", "policy/v1"}, Row{"", ""}}) {
+    put_pod("lone", "");
+    api_.put("/api/v1", R"({"resources":[{"name":"pods/eviction")" + std::string(row.resource) + "}]}");
+    (void)api_.take_writes();
+    FakeApi::Outcome outcome = api_.run({"drain", "edge", "--force", "--ignore-daemonsets"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const FakeApi::Sent sent = api_.take_writes().back();
+    EXPECT_EQ(sent.method, row.want.empty() ? "DELETE" : "POST");
+    EXPECT_EQ(get_string(sent.body, "apiVersion"), row.want.empty() ? "v1" : row.want) << to_text(sent.body);
+  }
+}
+
 TEST_F(NodeCommandTest, drain_takes_nodes_only) {
   EXPECT_EQ(api_.run({"drain", "svc/x"}).err, "error: expected resource of type node, got \"/v1, Resource=services\"\n");
 }
