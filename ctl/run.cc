@@ -115,10 +115,11 @@ class Attached {
     };
     auto socket = open_stream(session_, request);
     auto talked = socket ? run_stream(**socket, request, ends) : Result<int>(socket.take_error());
+    if (!talked && !has_ended())  // of one that ended at once, the log has all there is to know
+      tell("warning: couldn't attach to pod/" + name_ + ", falling back to streaming logs: " + talked.error().text() + "\n");
     bool says_how_to_resume = talked && request.tty && !flags_.quiet;
     if (flags_.pod.restart == "Always") {  // it restarts and never ends
-      if (!socket) out(missed(before.size(), 0));
-      else TRY(std::move(talked));
+      if (!talked) out(missed(before.size() + heard, 0));
       if (says_how_to_resume) out(session_ended(ns_, name_, container_, false));
       return 0;
     }
@@ -126,6 +127,11 @@ class Attached {
     out(talked ? missed(before.size(), heard) : missed(before.size() + heard, 0));
     if (says_how_to_resume) out(session_ended(ns_, name_, container_, false));
     return code;
+  }
+
+  bool has_ended() {
+    auto pod = session_.json({.path = session_.path(kind_, ns_, name_)});
+    return pod && (is_terminal(view::Pod(*pod)) || container_state_of(*pod, container_).has_terminated());
   }
 
   // The output of an ended container that was neither in the log as first read (`read` bytes) nor received by attach (the last

@@ -35,6 +35,27 @@ TEST(Run, a_service_that_is_refused_leaves_the_pod) {
   EXPECT_TRUE(api.objects().contains(kRunPods + "x"));
 }
 
+// The server of this test has nothing to attach to.
+TEST(Run, says_that_it_could_not_attach) {
+  FakeApi api;
+  auto event = [](const std::string& state) {
+    return R"({"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"},
+             "status":{"phase":"Running","containerStatuses":[{"name":"x","state":{")" +
+           state + "\":{}}}]}}}";
+  };
+  std::string runs = event("running");
+  std::erase(runs, '\n');
+  api.answer_watches(runs + "\n");
+  const std::string warning = "warning: couldn't attach to pod/x, falling back to streaming logs: pods \"x\" not found\n";
+  for (const char* restart : {"--restart=Never", "--restart=Always"}) {
+    FakeApi::Outcome outcome = api.run({"run", "x", "--image=a", "-i", "--leave-stdin-open", "-q", restart});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "\"x x\"") << "its log, once";
+    EXPECT_EQ(outcome.err, warning);
+    api.reset({});
+  }
+}
+
 TEST(Run, an_empty_restart_policy_is_the_default_one) {
   FakeApi api;
   EXPECT_EQ(api.run({"run", "x", "--image=a", "--restart=", "--dry-run=client", "-o", "jsonpath={.spec.restartPolicy}"}).out,
