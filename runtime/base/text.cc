@@ -150,12 +150,13 @@ std::string base64url_encode(std::string_view bytes) { return encode64(bytes, kB
 Result<std::string> base64url_decode(std::string_view text) { return decode64(text, kBase64Url, false); }
 
 std::string percent_encode(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";  // RFC 3986 wants capitals, as Go writes them
   std::string out;
   for (char c : text) {
     bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
                  c == '~';
     if (plain) out += c;
-    else out.append("%").append(hex(std::string_view(&c, 1)));
+    else (((out += '%') += kDigits[uint8_t(c) >> 4]) += kDigits[uint8_t(c) & 15]);
   }
   return out;
 }

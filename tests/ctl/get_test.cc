@@ -127,7 +127,7 @@ TEST_F(GetTest, requests_are_told_as_client_go_does) {
   told = get({"cm", "a", "-v=7"}).err;
   EXPECT_EQ(told.find("\"Request\" " + url + "a\"\n\"Response\" status=\"200 OK\" milliseconds="), 0u) << told;
   told = get({"cm", "-l", "a=b", "-v=6"}).err;
-  EXPECT_NE(told.find("/configmaps?labelSelector=a%3db&limit=500\" status=\"200 OK\""), std::string::npos) << told;
+  EXPECT_NE(told.find("/configmaps?labelSelector=a%3Db&limit=500\" status=\"200 OK\""), std::string::npos) << told;
   EXPECT_EQ(get({"cm", "a", "-v=5"}).err, "");
   told = get({"cm", "a", "-v=6", "--server=http://me:secret@" + api_.url().substr(std::string("http://").size())}).err;
   EXPECT_EQ(told.find("\"Response\" " + url + "a\" status=\"200 OK\""), 0u) << told;

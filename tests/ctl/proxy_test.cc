@@ -200,7 +200,7 @@ TEST(Proxy, serves_files) {
   EXPECT_TRUE(answer("/sub/").path.ends_with("/sub/index.html"));
   EXPECT_NE(answer("/sub/index.html").head.find("Location: ./\r\n"), std::string::npos);
   EXPECT_NE(answer("/a.txt/").head.find("Location: ../a.txt\r\n"), std::string::npos);
-  EXPECT_NE(answer("/list/").body.find("<a href=\"%3cx%3e\">&lt;x&gt;</a>\n"), std::string::npos);
+  EXPECT_NE(answer("/list/").body.find("<a href=\"%3Cx%3E\">&lt;x&gt;</a>\n"), std::string::npos);
   std::filesystem::remove_all(directory);
 }
 

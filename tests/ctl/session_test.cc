@@ -139,7 +139,7 @@ TEST_F(SessionTest, makes_the_servers_paths) {
   EXPECT_EQ(session->path(schema::catalog().of(kDeployment), "d"), "/apis/apps/v1/namespaces/d/deployments");
   EXPECT_EQ(session->path(schema::catalog().of(kDeployment), ""), "/apis/apps/v1/deployments");
   EXPECT_EQ(session->path(schema::catalog().of(kNode), "ignored", "edge"), "/api/v1/nodes/edge");
-  EXPECT_EQ(session->path(schema::catalog().of(kPod), "a/b", "?"), "/api/v1/namespaces/a%2fb/pods/%3f");
+  EXPECT_EQ(session->path(schema::catalog().of(kPod), "a/b", "?"), "/api/v1/namespaces/a%2Fb/pods/%3F");
 }
 
 TEST(ParseNamed, reads_kinds_and_names) {

@@ -301,7 +301,7 @@ TEST_F(SystemLogs, lists_a_directory_as_a_page) {
   EXPECT_NE(page.body.find("<a href=\"pods/\">pods/</a>\n"), page.body.npos);
   EXPECT_NE(get("/pods/").body.find("<a href=\"a%20b/\">a b/</a>"), page.body.npos);
   write("<b>", "");
-  EXPECT_NE(get("/").body.find("<a href=\"%3cb%3e\">&lt;b&gt;</a>"), page.body.npos);
+  EXPECT_NE(get("/").body.find("<a href=\"%3Cb%3E\">&lt;b&gt;</a>"), page.body.npos);
 }
 
 TEST_F(SystemLogs, asks_for_the_slash_of_a_directory) {
