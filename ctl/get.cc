@@ -131,7 +131,8 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
                              std::vector<size_t> widths = {}) {
   Request request{.path = session.path(*selection.kind, selection.ns), .query = list_query(flags)};
   std::string known;  // the revision that need not be printed
-  if (selection.names.size() == 1) {
+  bool is_first_known = selection.names.size() == 1;
+  if (is_first_known) {
     request.query.emplace_back("fieldSelector", "metadata.name=" + selection.names.front());
     known = std::exchange(revision, "0");
   }
@@ -156,8 +157,8 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
     json::value object = *watched.object();
     std::string type(watched.type());
     if (type == "BOOKMARK") return true;
-    const std::string before = std::exchange(known, "");
-    const bool is_known = !before.empty() && revision_of(object) == before;
+    const bool is_same = known.empty() ? type == "ADDED" : revision_of(object) == known;  // some have no revision
+    const bool is_known = std::exchange(is_first_known, false) && is_same;
     if (table && kind_in(object) == "Table") {
       if (const json::array& defined = view::Table(object).column_definitions().raw(); !defined.empty()) columns = defined;
       else object.as_object()["columnDefinitions"] = columns;
@@ -246,6 +247,7 @@ json::value own_table(Session& session, const GetFlags& flags, const Selection& 
     if (one) add(*one);
     else note_missing(flags, one.take_error(), failures);
   }
+  if (!selection.names.empty() && rows.empty()) return {};
   auto column = [](const char* name, const char* format = "") {
     return json::object{{"name", name}, {"type", "string"}, {"format", format}, {"priority", 0}};
   };
@@ -345,9 +347,11 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
   std::vector<json::value> objects;
   bool single = failures.empty() && selections.size() == 1 && selections.front().names.size() == 1;
   std::string revision;
+  bool is_found = false;  // an absent object is no failure with --ignore-not-found, and nothing to watch
   for (const auto& selection : selections) {
     if (selection.names.empty()) {
       auto list = list_all(session, flags, selection, false);
+      is_found |= bool(list);
       if (!list) {
         note_missing(flags, list.take_error(), failures);
         continue;
@@ -364,6 +368,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
         note_missing(flags, one.take_error(), failures);
         continue;
       }
+      is_found = true;
       revision = view::List(*one).metadata().resource_version();
       objects.push_back(std::move(*one));
     }
@@ -378,8 +383,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
   if (flags.watch && !flags.watch_only)  // each by itself, as those that come
     for (auto& object : objects)
       if (!print_watched(flags, "ADDED", std::move(object))) break;
-  if (flags.watches() && failures.empty() && !selections.empty())
-    TRY(watch_selection(session, flags, selections.front(), revision));
+  if (flags.watches() && failures.empty() && is_found) TRY(watch_selection(session, flags, selections.front(), revision));
   print_failures(failures);
   return failures.empty() ? 0 : 1;
 }

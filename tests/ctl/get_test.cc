@@ -133,6 +133,30 @@ TEST_F(GetTest, requests_are_told_as_client_go_does) {
   EXPECT_EQ(told.find("\"Response\" " + url + "a\" status=\"200 OK\""), 0u) << told;
 }
 
+TEST_F(GetTest, what_is_absent_is_not_watched) {
+  api_.answer_watches("{}\n");
+  for (const std::vector<std::string>& format :
+       std::vector<std::vector<std::string>>{{"-o", "name"}, {"-o", "yaml"}, {}, {"--server-print=false"}}) {
+    std::vector<std::string> words = {"cm", "none", "-w", "--ignore-not-found"};
+    words.insert(words.end(), format.begin(), format.end());
+    FakeApi::Outcome outcome = get(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out + outcome.err, "");
+  }
+  EXPECT_TRUE(api_.take_watches().empty());
+}
+
+// An aggregated server may keep no revisions.
+TEST_F(GetTest, what_has_no_revision_is_printed_once) {
+  const auto event = [](const std::string& type) {
+    return R"({"type":")" + type + R"(","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}})" + "\n";
+  };
+  api_.answer_watches(event("ADDED") + event("MODIFIED"));
+  EXPECT_EQ(get({"cm", "a", "-w", "-o", "name"}).out, "configmap/a\nconfigmap/a\n");
+  api_.answer_watches(event("MODIFIED"));
+  EXPECT_EQ(get({"cm", "a", "-w", "-o", "name"}).out, "configmap/a\nconfigmap/a\n");
+}
+
 TEST_F(GetTest, a_watch_may_end_by_the_time_that_a_request_may_take) {
   api_.answer_watches(R"({"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"}}})"
                       "\n");
