@@ -134,10 +134,10 @@ Result<void> check_configuration(const Live& live, const json::value& configurat
 }
 
 // The edited configurations, as many as there were.
-Result<std::vector<json::value>> edited_configurations(const std::string& text, const EditLastAppliedFlags& flags,
-                                                       const std::vector<Live>& lives) {
+Result<std::vector<json::value>> edited_configurations(const EditedFile& file, const std::string& text,
+                                                       const EditLastAppliedFlags& flags, const std::vector<Live>& lives) {
   size_t count = lives.size();
-  std::vector<json::value> parsed = TRY(parse_yaml(text));
+  std::vector<json::value> parsed = TRY(file.parse(text));
   if (parsed.size() == 1 && count > 1) {
     const json::array& items = items_of(parsed.front());
     parsed = std::vector<json::value>(items.begin(), items.end());
@@ -171,7 +171,7 @@ Result<int> edit_configurations(Session& session, const EditLastAppliedFlags& fl
   for (;;) {
     std::optional<std::string> text = TRY(file.next());
     if (!text) return 0;
-    auto after = edited_configurations(*text, flags, lives);
+    auto after = edited_configurations(file, *text, flags, lives);
     if (!after) {
       file.refuse(after.error());
       continue;

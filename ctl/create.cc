@@ -148,8 +148,8 @@ Result<void> create_document(Session& session, const CreateFlags& flags, json::v
 }
 
 // The object that was saved. Errors: invalid.
-Result<json::value> edited_object(const std::string& text) {
-  std::vector<json::value> parsed = TRY(parse_yaml(text));
+Result<json::value> edited_object(const EditedFile& file, const std::string& text) {
+  std::vector<json::value> parsed = TRY(file.parse(text));
   if (parsed.size() != 1 || !kind_of(parsed.front())) return Error(Code::invalid, "one object of a known kind is expected");
   return std::move(parsed.front());
 }
@@ -161,7 +161,7 @@ Result<void> edit_and_create(Session& session, const CreateFilesFlags& flags, co
   for (;;) {
     std::optional<std::string> text = TRY(file.next());
     if (!text) return {};
-    auto object = edited_object(*text);
+    auto object = edited_object(file, *text);
     if (!object) {
       file.refuse(object.error());
       continue;

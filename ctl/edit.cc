@@ -122,9 +122,9 @@ void save_one(Session& session, const EditFlags& flags, const EditedObject& edit
 }
 
 // The objects of a text, also of the Lists in it. Errors: invalid.
-Result<std::vector<json::value>> objects_of(const std::string& text) {
+Result<std::vector<json::value>> objects_of(const EditedFile& file, const std::string& text) {
   std::vector<json::value> objects;
-  std::vector<json::value> parsed = TRY(parse_yaml(text));
+  std::vector<json::value> parsed = TRY(file.parse(text));
   for (json::value& one : parsed) {
     if (!one.is_object()) return Error(Code::invalid, "an object with apiVersion and kind is expected");
     if (kind_in(one) != "List") {
@@ -197,7 +197,7 @@ Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector
   for (;;) {
     std::optional<std::string> text = TRY(file.next());
     if (!text) return 0;
-    auto objects = objects_of(*text);
+    auto objects = objects_of(file, *text);
     if (!objects) {
       file.refuse(objects.error());
       continue;

@@ -13,6 +13,7 @@
 #include "ctl/command.h"
 #include "ctl/edit.h"
 #include "ctl/escape.h"
+#include "ctl/parse_error.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
@@ -133,9 +134,17 @@ Result<std::optional<std::string>> EditedFile::next() {
   return std::optional<std::string>(std::move(text));
 }
 
+Result<std::vector<json::value>> EditedFile::parse(const std::string& text) const {
+  auto parsed = parse_yaml(text);
+  if (parsed) return parsed;
+  return Error(Code::invalid, parse_error(parsed.take_error(), "edited-file", in_json_ ? text : "").text());
+}
+
 void EditedFile::refuse(const Error& error) {
-  reasons_ = commented("The edited file is not valid: " + error.text()) + "#\n";
-  if (in_json_) tell("error: the edited file is not valid: " + error.text() + "\n");
+  const bool is_read = error.code() == Code::bad_request;  // and what it says is wrong
+  const std::string reason = (is_read ? "The edited file is not valid: " : "The edited file had a syntax error: ") + error.text();
+  reasons_ = commented(reason) + "#\n";
+  if (in_json_) tell("error: " + reason + "\n");
 }
 
 Error EditedFile::keep(Error error) const {

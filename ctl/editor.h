@@ -30,6 +30,8 @@ class EditedFile {
   // file is gone. Errors: cancelled if the editor fails or if he gives up, after which a changed file stays and he is told where
   // it is; errno's.
   Result<std::optional<std::string>> next();
+  // What a saved text has. Errors: invalid, in kubectl's words.
+  Result<std::vector<json::value>> parse(const std::string& text) const;
   // What was saved is not valid: the file says why when it is opened again. JSON cannot, so that is told at once.
   void refuse(const Error& error);
   // Lines of commented() about what was saved, for when the file is opened again.

@@ -12,6 +12,7 @@
 #include "ctl/command.h"
 #include "ctl/escape.h"
 #include "ctl/manifest_files.h"
+#include "ctl/parse_error.h"
 #include "ctl/preferences.h"
 #include "ctl/wait.h"
 #include "runtime/base/guarded.h"
@@ -419,22 +420,15 @@ std::string without_inner_marks(std::string text) {
   return text;
 }
 
-// What is no YAML, as kubectl words it.
-Error unreadable(Error error, const std::string& name) {
-  constexpr std::string_view kOurs = "error parsing YAML: ";
-  if (!error.text().starts_with(kOurs)) return std::move(error).wrap(name);
-  return Error(error.code(),
-               "error parsing " + name + ": error converting YAML to JSON: yaml: " + error.text().substr(kOurs.size()));
-}
-
 Result<void> read_source(const std::string& name, const std::string& whole, std::vector<Document>& documents,
                          std::vector<Error>* wrong, bool validates) {
   const std::string text = without_inner_marks(whole);
+  bool is_first = true;  // what follows the first document is read as YAML, if it is no JSON
   auto read = [&](const std::string& some) -> Result<void> {
     std::vector<size_t> lines;
     std::vector<std::string> duplicates;
     auto values = parse_yaml(some, &lines, &duplicates);
-    if (!values) return unreadable(values.take_error(), name);
+    if (!values) return parse_error(values.take_error(), name, is_first ? std::string_view(text) : std::string_view());
     std::vector<json::value> parsed = std::move(*values);
     for (const std::string& path : duplicates)
       std::fprintf(stderr, "Warning: %s\n", visible_line(name + ": " + schema::duplicate_warning(path)).c_str());
@@ -454,6 +448,7 @@ Result<void> read_source(const std::string& name, const std::string& whole, std:
   }
   for (const auto& [part, line] : parts) {
     auto done = read_part(part, line);
+    is_first = false;
     if (!done && !wrong) return done;
     if (!done) wrong->push_back(done.take_error());
   }

@@ -137,8 +137,9 @@ TEST_F(ApplyTest, a_configuration_that_is_not_valid_is_opened_again) {
   const char* set = std::getenv("TMPDIR");
   const std::string usual = set ? set : "";
   ::setenv("TMPDIR", (directory_ + "/edited").c_str(), 1);  // where the file is
-  for (auto [editor, told] : {std::pair{"sed -i 's/^data:$/data: [/'", ""},
-                              std::pair{"sed -i 's/^data:$/date:/'", "error: configmaps \"cfg\" is invalid\n"}}) {
+  for (auto [editor, told, why] :
+       {std::tuple{"sed -i 's/^data:$/data: [/'", "", "# The edited file had a syntax error: "},
+        std::tuple{"sed -i 's/^data:$/date:/'", "error: configmaps \"cfg\" is invalid\n", "# The edited file is not valid: "}}) {
     ::setenv("KUBE_EDITOR", editor, 1);
     FakeApi::Outcome outcome = api_.run({"apply", "edit-last-applied", "configmap/cfg"});
     EXPECT_EQ(outcome.code, 1);
@@ -148,7 +149,7 @@ TEST_F(ApplyTest, a_configuration_that_is_not_valid_is_opened_again) {
     EXPECT_EQ(outcome.err, told + ("A copy of your changes has been stored to \"" + path) +
                                "\"\nerror: Edit cancelled, no valid changes were saved.\n");
     std::ifstream kept(path);
-    EXPECT_NE(std::string(std::istreambuf_iterator<char>(kept), {}).find("# The edited file is not valid: "), std::string::npos);
+    EXPECT_NE(std::string(std::istreambuf_iterator<char>(kept), {}).find(why), std::string::npos);
     std::filesystem::remove(path);
   }
   ::setenv("KUBE_EDITOR", "! grep '#'", 1);  // it fails where there is a comment: JSON has none

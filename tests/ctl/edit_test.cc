@@ -163,13 +163,26 @@ TEST_F(EditTest, what_is_not_valid_is_opened_again_and_kept) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("error: Edit cancelled, no valid changes were saved.\n"), std::string::npos) << outcome.err;
   std::string text = kept_text(outcome.err);
-  EXPECT_NE(text.find("# The edited file is not valid: "), std::string::npos) << text;
+  EXPECT_NE(text.find("# The edited file had a syntax error: error parsing edited-file: error converting YAML to JSON: yaml: "),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("data: ["), std::string::npos) << text;
   outcome = edit("sed -i 's/name: one/name: other/'", {"configmap/one"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("error: At least one of apiVersion, kind and name was changed\n"), std::string::npos);
   EXPECT_NE(kept_text(outcome.err).find("name: other"), std::string::npos);
   EXPECT_TRUE(api_.take_writes().empty());
+}
+
+// JSON has no comments, so it is told at once.
+TEST_F(EditTest, a_mistake_in_json_is_told_as_one) {
+  FakeApi::Outcome outcome = edit("sed -i 's/\"k\": /\"k\" /'", {"configmap/one", "-o", "json"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(
+      outcome.err.starts_with("error: The edited file had a syntax error: error parsing edited-file: json: offset 181: "
+                              "invalid character '\"' after object key\n"))
+      << outcome.err;
+  EXPECT_NE(kept_text(outcome.err).find("\"k\" \"one\""), std::string::npos);
 }
 
 TEST_F(EditTest, only_yaml_may_be_written_in_another_way) {
