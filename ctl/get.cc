@@ -263,6 +263,7 @@ json::value selection_table(Session& session, const GetFlags& flags, const Selec
   json::value table;
   if (selection.names.empty()) {
     auto whole = list_all(session, flags, selection, true);
+    if (whole && kind_in(*whole) != "Table") return own_table(session, flags, selection, failures);  // it makes no tables
     if (whole) table = std::move(*whole);
     else note_missing(flags, whole.take_error(), failures);
     return table;

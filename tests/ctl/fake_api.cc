@@ -58,7 +58,7 @@ struct FakeApi::State {
     Objects objects;
     std::vector<Sent> writes, watches;
     std::string warning, watch_events;
-    bool watches_stay = false, refuses_watches = false;
+    bool watches_stay = false, refuses_watches = false, makes_tables = true;
     std::set<std::string> forbidden, held;
     std::optional<Error> refusal;               // of writes
     std::map<std::string, Error> refused_once;  // by path
@@ -114,7 +114,7 @@ FakeApi::State::Answer FakeApi::State::read(Data& data, const httplib::Request& 
     if (!selector.matches(get_object(object, "metadata.labels"))) continue;
     items.push_back(object);
   }
-  if (request.get_header_value("Accept").find("as=Table") == std::string::npos)
+  if (!data.makes_tables || request.get_header_value("Accept").find("as=Table") == std::string::npos)
     return json::value(json::object{{"kind", "List"}, {"metadata", {{"resourceVersion", "1"}}}, {"items", std::move(items)}});
   json::array rows;
   for (const auto& item : items)
@@ -268,6 +268,10 @@ std::vector<FakeApi::Sent> FakeApi::take_watches() {
 
 void FakeApi::hold(const std::string& path) {
   state_->data.with([&](State::Data& data) { data.held.insert(path); });
+}
+
+void FakeApi::make_no_tables() {
+  state_->data.with([](State::Data& data) { data.makes_tables = false; });
 }
 
 void FakeApi::warn(std::string text) {

@@ -146,6 +146,11 @@ TEST_F(GetTest, what_is_absent_is_not_watched) {
   EXPECT_TRUE(api_.take_watches().empty());
 }
 
+TEST_F(GetTest, a_list_that_is_no_table_is_made_one) {
+  api_.make_no_tables();
+  EXPECT_EQ(get({"cm"}).out, "NAME   AGE\na      <unknown>\nc      <unknown>\n");
+}
+
 // An aggregated server may keep no revisions.
 TEST_F(GetTest, what_has_no_revision_is_printed_once) {
   const auto event = [](const std::string& type) {
