@@ -3,6 +3,7 @@
 #include "ctl/discovery.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
@@ -67,6 +68,24 @@ void read_resources(const json::value& list, const std::string& group, const std
   }
 }
 
+struct VersionRank {
+  int major = 0, stage = 0, minor = 0;  // "v2beta1": 2, 1, 1; alpha is stage 0, and "v2" has stage 2
+};
+
+VersionRank version_rank(std::string_view version) {
+  VersionRank rank{.stage = 2};
+  if (!version.starts_with('v')) return {};
+  const size_t word = std::min(version.find_first_not_of("0123456789", 1), version.size());
+  rank.major = parse_number<int>(version.substr(1, word - 1)).value_or(0);
+  const std::string_view rest = version.substr(word);
+  for (std::string_view stage : {"alpha", "beta"})
+    if (rest.starts_with(stage)) {
+      rank.stage = stage == "beta" ? 1 : 0;
+      rank.minor = parse_number<int>(rest.substr(stage.size())).value_or(0);
+    }
+  return rank;
+}
+
 std::string discovery_path(const std::string& group, const std::string& version) {
   return group.empty() ? "/api/" + version : "/apis/" + group + "/" + version;
 }
@@ -100,6 +119,30 @@ Result<std::vector<ApiResource>> discover_resources(Session& session, std::vecto
       }
   }
   return std::move(found.resources);
+}
+
+std::vector<std::string> other_versions(const json::value& group, std::string_view version) {
+  const VersionRank wanted = version_rank(version);
+  std::vector<std::string> others;
+  for (view::GroupVersionForDiscovery one : view::APIGroup(group).versions())
+    if (one.version() != version) others.emplace_back(one.version());
+  auto place = [&](const std::string& one) {
+    const VersionRank rank = version_rank(one);
+    return std::tuple(rank.major != wanted.major, -rank.stage, -rank.major, -rank.minor);
+  };
+  std::ranges::stable_sort(others, {}, place);
+  return others;
+}
+
+Result<std::string> other_version(Session& session, const std::string& group, std::string_view version,
+                                  std::string_view resource) {
+  json::value found = TRY(session.json({.path = "/apis/" + group}));
+  for (const std::string& other : other_versions(found, version)) {
+    json::value list = TRY(session.json({.path = discovery_path(group, other)}));
+    for (view::APIResource one : view::APIResourceList(list).resources())
+      if (one.name() == resource) return other;
+  }
+  return Error(Code::not_found, "no version of " + group + " has " + std::string(resource));
 }
 
 const ApiResource* resource_named(const std::vector<ApiResource>& resources, std::string_view word) {

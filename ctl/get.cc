@@ -358,8 +358,10 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
         continue;
       }
       revision = view::List(*list).metadata().resource_version();
+      const std::string version(api_version_in(*list));
       for (auto& item : make(*list, "items").as_array()) {
         name_kind(item, *selection.kind);
+        if (!version.empty()) item.get_object()["apiVersion"] = version;  // an older server may have another one
         objects.push_back(std::move(item));
       }
     }

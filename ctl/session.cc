@@ -6,10 +6,13 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "ctl/command.h"
+#include "ctl/discovery.h"
 #include "ctl/escape.h"
 #include "ctl/manifest_files.h"
 #include "ctl/parse_error.h"
@@ -44,6 +47,52 @@ Result<void> check_path(std::string_view path) {
   return {};
 }
 
+struct ApiPlace {  // "/apis/batch/v1/namespaces/default/cronjobs/a" in parts
+  std::string_view group, version, resource, name;
+  size_t version_at = 0;  // where it stands in the path
+  std::string key() const { return std::string(group) + "/" + std::string(version) + "/" + std::string(resource); }
+};
+
+// Nothing: the path is not of a resource.
+std::optional<ApiPlace> api_place_of(std::string_view path) {
+  std::vector<std::string_view> parts = split(path, '/');  // the first is empty
+  const bool is_core = parts.size() > 1 && parts[1] == "api";
+  const size_t head = is_core ? 3 : 4;
+  if (parts.size() <= head || (!is_core && parts[1] != "apis")) return std::nullopt;
+  size_t at = head;
+  if (parts[at] == "namespaces" && parts.size() > at + 2) at += 2;
+  ApiPlace place{.group = is_core ? std::string_view() : parts[2], .version = parts[head - 1], .resource = parts[at]};
+  if (parts.size() > at + 1) place.name = parts[at + 1];
+  place.version_at = size_t(place.version.data() - path.data());
+  return place;
+}
+
+// A version of a kind may lack what another one has, and a server drops what it does not know: what says no more than metadata
+// is the same in all.
+bool means_same_in_all_versions(const Request& request) {
+  if (request.path_as_typed) return false;
+  if (request.method == "GET" || request.method == "DELETE") return true;
+  if (request.method != "PATCH" || request.content_type.find("merge-patch") == std::string::npos) return false;
+  auto body = parse_json(request.body);
+  const json::object* patch = body ? body->if_object() : nullptr;
+  return patch && patch->size() == 1 && patch->contains("metadata");
+}
+
+// The server has no such path. What it has says in a Status that it lacks an object.
+bool lacks_path(const HttpAnswer& answer) { return answer.status == 404 && trim(answer.body) == "404 page not found"; }
+
+// Source: apimachinery pkg/api/errors, NewGenericServerResponse.
+Error path_is_lacking(const Request& request) {
+  std::string text = "the server could not find the requested resource";
+  if (auto place = api_place_of(request.path); place && !request.path_as_typed) {
+    text += " (" + to_lower(request.method) + " " + std::string(place->resource);
+    if (!place->group.empty()) text.append(".").append(place->group);
+    if (!place->name.empty()) text.append(" ").append(place->name);
+    text += ")";
+  }
+  return Error(Code::not_found, std::move(text)).with({});
+}
+
 }  // namespace
 
 struct Session::State {
@@ -53,6 +102,8 @@ struct Session::State {
   bool ns_given = false;
   DryRun dry_run = DryRun::none;
   Guarded<std::set<std::string>> warned;  // several streams may run at a time
+  // "batch/v1/cronjobs": "v1beta1", of what the server has in another version; "" where it has it in none.
+  Guarded<std::map<std::string, std::string>> other_versions;
 
   Result<HttpRequest> http_request(const Request& request) const {
     if (!request.path_as_typed) TRY(check_path(request.path));
@@ -63,6 +114,8 @@ struct Session::State {
     sent.content_type = request.content_type;
     sent.accept = request.accept;
     sent.timeout = timeout;
+    if (auto place = api_place_of(sent.path); place && is_moved(*place) && means_same_in_all_versions(request))
+      move(sent, *place);
     for (const auto& [name, value] : sent.query) told = told || name == "dryRun";
     if (writes && dry_run == DryRun::server && !told) sent.query.emplace_back("dryRun", "All");
     // As Go writes them: what is told, and what servers note, is in kubectl's order.
@@ -70,6 +123,17 @@ struct Session::State {
     if (verbosity == 7 || verbosity == 8) tell("\"Request\" " + verb_and_url(sent) + "\n");
     if (verbosity >= 8 && !sent.body.empty()) tell("Request Body: " + shown_body(sent.body) + "\n");
     return sent;
+  }
+  bool is_moved(const ApiPlace& place) const {
+    return !place.group.empty() && other_versions.with([&](const auto& all) {
+      auto other = all.find(place.key());
+      return other != all.end() && !other->second.empty();
+    });
+  }
+  void move(HttpRequest& sent, const ApiPlace& place) const {
+    const std::string other = other_versions.with([&](const auto& all) { return all.at(place.key()); });
+    const size_t at = place.version_at, size = place.version.size();
+    sent.path.replace(at, size, other);
   }
   // As kubectl: 8 shows the beginning of a body, 10 all of it. What Secrets hold is in it: nobody is shown it unasked.
   std::string shown_body(const std::string& body) const {
@@ -107,12 +171,13 @@ struct Session::State {
     return text;
   }
   // What the answer means; its warnings are said at once, and each once.
-  Result<std::string> judge(HttpAnswer answer) {
+  Result<std::string> judge(const Request& request, HttpAnswer answer) {
     for (const auto& warning : answer.warnings)
       if (warned.with([&](auto& all) { return all.size() < kWarningsMax && all.insert(warning).second; }))
         std::fprintf(stderr, "Warning: %s\n", visible_line(warning).c_str());
     if (verbosity >= 8 && !answer.body.empty()) tell("Response Body: " + shown_body(answer.body) + "\n");
     if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
+    if (lacks_path(answer)) return path_is_lacking(request);
     return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
   }
 };
@@ -213,7 +278,18 @@ std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std
 Result<std::string> Session::text(const Request& request) {
   HttpRequest sent = TRY(state_->http_request(request));
   HttpAnswer answer = TRY(state_->ask(sent, [&](const auto&) { return state_->http->send(sent); }));
-  return state_->judge(std::move(answer));
+  if (lacks_path(answer) && find_version(request)) return text(request);
+  return state_->judge(request, std::move(answer));
+}
+
+bool Session::find_version(const Request& request) {
+  auto place = api_place_of(request.path);
+  if (!place || place->group.empty() || !means_same_in_all_versions(request)) return false;
+  const std::string key = place->key();
+  if (state_->other_versions.with([&](const auto& all) { return all.contains(key); })) return false;
+  auto other = other_version(*this, std::string(place->group), place->version, place->resource);
+  state_->other_versions.with([&](auto& all) { all[key] = other ? *other : std::string(); });
+  return bool(other);
 }
 
 Result<json::value> Session::json(const Request& request) {
@@ -224,7 +300,7 @@ Result<json::value> Session::json(const Request& request) {
 Result<void> Session::stream(const Request& request, const std::function<bool(std::string_view)>& sink) {
   HttpRequest sent = TRY(state_->http_request(request));
   HttpAnswer answer = TRY(state_->ask(sent, [&](const auto& begun) { return state_->http->stream(sent, sink, {}, begun); }));
-  TRY(state_->judge(std::move(answer)));
+  TRY(state_->judge(request, std::move(answer)));
   return {};
 }
 
@@ -237,7 +313,7 @@ Result<void> Session::watch(const Request& request, const std::function<bool(std
   });
   if (!answer && has_begun && answer.error().code() == Code::timeout) return {};
   HttpAnswer whole = TRY(std::move(answer));
-  TRY(state_->judge(std::move(whole)));
+  TRY(state_->judge(request, std::move(whole)));
   return {};
 }
 
@@ -245,7 +321,7 @@ Result<void> Session::upload(const Request& request, const std::function<size_t(
                              const std::function<bool(std::string_view)>& sink) {
   HttpRequest sent = TRY(state_->http_request(request));
   HttpAnswer answer = TRY(state_->ask(sent, [&](const auto&) { return state_->http->upload(sent, source, sink); }));
-  TRY(state_->judge(std::move(answer)));
+  TRY(state_->judge(request, std::move(answer)));
   return {};
 }
 

@@ -78,7 +78,9 @@ class Session {
   size_t warnings() const;  // of the server in all answers, each counted once
 
   // Sends and waits. Warnings of the server go to standard error, each once. Errors: the Status as Error; unavailable when the
-  // server cannot be reached, with advice; bad_request for a path whose object has no name, or one that no object can have.
+  // server cannot be reached, with advice; bad_request for a path whose object has no name, or one that no object can have. An
+  // older server may lack the version that we know of a kind: what is read, deleted, or changed in its metadata only is asked for
+  // in the version that it has; see other_version() in discovery.h.
   Result<std::string> text(const Request& request);
   Result<json::value> json(const Request& request);
   // Hands the answer's body to `sink` as it comes, until it ends or the sink returns false.
@@ -108,6 +110,7 @@ class Session {
 
  private:
   struct State;
+  bool find_version(const Request& request);  // in which the server has it; false: none, or it was looked for before
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

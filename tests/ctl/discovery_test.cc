@@ -19,5 +19,17 @@ TEST(Discovery, finds_a_resource_by_any_of_its_names) {
   EXPECT_EQ(resources[0].group_version(), "v1");
 }
 
+TEST(Discovery, the_version_that_is_next_in_shape_comes_first) {
+  auto others = [](const std::vector<const char*>& versions, const char* wanted) {
+    json::array list;
+    for (const char* version : versions) list.push_back(json::object{{"version", version}});
+    return other_versions(json::object{{"versions", std::move(list)}}, wanted);
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(others({"v1", "v2beta1", "v2beta2"}, "v2"), (Names{"v2beta2", "v2beta1", "v1"}));
+  EXPECT_EQ(others({"v1alpha1", "v1beta1", "v1", "v2"}, "v1"), (Names{"v1beta1", "v1alpha1", "v2"}));
+  EXPECT_EQ(others({"v1"}, "v1"), Names());
+}
+
 }  // namespace
 }  // namespace coracle::ctl

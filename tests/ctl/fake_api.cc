@@ -59,7 +59,7 @@ struct FakeApi::State {
     std::vector<Sent> writes, watches;
     std::string warning, watch_events;
     bool watches_stay = false, refuses_watches = false, makes_tables = true;
-    std::set<std::string> forbidden, held;
+    std::set<std::string> forbidden, held, lacking;
     std::optional<Error> refusal;               // of writes
     std::map<std::string, Error> refused_once;  // by path
     struct LogRefusal {
@@ -176,6 +176,13 @@ FakeApi::State::Answer FakeApi::State::write(Data& data, const Sent& sent, const
 
 void FakeApi::State::handle(const httplib::Request& request, httplib::Response& response) {
   ApiPath place = api_path_of(request.path);
+  bool is_lacking = data.with([&](const Data& all) {
+    return std::ranges::any_of(all.lacking, [&](const auto& prefix) { return request.path.starts_with(prefix); });
+  });
+  if (is_lacking) {
+    response.status = 404;
+    return response.set_content("404 page not found\n", "text/plain");
+  }
   auto events = data.with([&](Data& all) -> std::string {
     if (!request.has_param("watch") || all.watch_events.empty()) return {};
     Sent& sent = all.watches.emplace_back(Sent{request.method, request.path, {}, {}, {}});
@@ -272,6 +279,10 @@ void FakeApi::hold(const std::string& path) {
 
 void FakeApi::make_no_tables() {
   state_->data.with([](State::Data& data) { data.makes_tables = false; });
+}
+
+void FakeApi::lack(const std::string& prefix) {
+  state_->data.with([&](State::Data& data) { data.lacking.insert(prefix); });
 }
 
 void FakeApi::warn(std::string text) {

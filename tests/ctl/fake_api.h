@@ -37,6 +37,7 @@ class FakeApi {
   std::vector<Sent> take_watches();                        // those since the last call that were answered so
   void hold(const std::string& path);                      // a deletion of this object is accepted, and it stays
   void make_no_tables();                                   // as some aggregated servers
+  void lack(const std::string& prefix);                    // there are no paths that begin so: an older server's
   void warn(std::string text);                             // added to every later response
   void forbid(const std::string& resource);                // refuses to read any: "pods"
   void forbid_watches();                                   // refuses each

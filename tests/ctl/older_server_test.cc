@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands against a server as Kubernetes 1.20 is: it has some kinds in older versions only.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/ctl/fake_api.h"
+
+namespace coracle::ctl {
+namespace {
+
+const std::string kOldJobs = "/apis/batch/v1beta1/namespaces/default/cronjobs/";
+
+class OlderServerTest : public testing::Test {
+ protected:
+  OlderServerTest() {
+    for (const char* path : {"/apis/batch/v1/", "/apis/autoscaling/v2/"}) api_.lack(path);
+    api_.put("/apis/batch", R"({"kind":"APIGroup","name":"batch","versions":[{"version":"v1"},{"version":"v1beta1"}]})");
+    api_.put("/apis/batch/v1beta1", R"({"kind":"APIResourceList","resources":[{"name":"cronjobs","kind":"CronJob"}]})");
+    api_.put(kOldJobs + "c",
+             R"({"apiVersion":"batch/v1beta1","kind":"CronJob","metadata":{"name":"c","namespace":"default","uid":"u"},
+                 "spec":{"schedule":"* * * * *"}})");
+    api_.put("/version", R"({"major":"1","minor":"20+"})");
+    api_.put("/apis/apps/v1/namespaces/default/deployments/web",
+             R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"default"},"spec":{}})");
+    place_ = testing::TempDir() + "/older-XXXXXX";
+    EXPECT_TRUE(::mkdtemp(place_.data()));
+  }
+  ~OlderServerTest() override { std::filesystem::remove_all(place_); }
+
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(place_ + "/" + name) << text;
+    return place_ + "/" + name;
+  }
+
+  FakeApi api_;
+  std::string place_;
+};
+
+TEST_F(OlderServerTest, a_kind_is_read_in_the_version_that_is_there) {
+  EXPECT_EQ(api_.run({"get", "cronjobs"}).out, "NAME\nc\n");
+  EXPECT_EQ(api_.run({"get", "cj", "c", "-o", "jsonpath={.apiVersion}"}).out, "batch/v1beta1");
+  EXPECT_EQ(api_.run({"get", "cj", "none"}).err, "Error from server (NotFound): cronjobs \"none\" not found\n");
+  FakeApi::Outcome outcome = api_.run({"label", "cj", "c", "a=b"});
+  EXPECT_EQ(outcome.out, "cronjob.batch/c labeled\n") << outcome.err;
+  EXPECT_EQ(get_string(api_.objects()[kOldJobs + "c"], "metadata.labels.a"), "b");
+  outcome = api_.run({"delete", "cj", "c"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_FALSE(api_.objects().contains(kOldJobs + "c"));
+}
+
+// A field that the older version lacks would be lost without a word.
+TEST_F(OlderServerTest, what_is_changed_goes_to_no_other_version) {
+  const std::string lacks = "the server could not find the requested resource ";
+  EXPECT_EQ(api_.run({"patch", "cj", "c", "-p", R"({"spec":{"suspend":true}})"}).err,
+            "Error from server (NotFound): " + lacks + "(patch cronjobs.batch c)\n");
+  EXPECT_EQ(api_.run({"create", "cronjob", "x", "--image=a", "--schedule=@daily"}).err,
+            "error: failed to create cronjob: " + lacks + "(post cronjobs.batch)\n");
+  EXPECT_FALSE(find(api_.objects()[kOldJobs + "c"], "spec.suspend"));
+}
+
+TEST_F(OlderServerTest, what_it_has_in_no_version_is_told_once) {
+  EXPECT_EQ(api_.run({"get", "hpa", "a", "b"}).err,
+            "Error from server (NotFound): the server could not find the requested resource (get "
+            "horizontalpodautoscalers.autoscaling a)\nError from server (NotFound): the server could not find the requested "
+            "resource (get horizontalpodautoscalers.autoscaling b)\n");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
