@@ -62,6 +62,23 @@ Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view 
   return json::value(std::move(object));
 }
 
+Result<json::value> old_autoscaler_of(const json::value& scaler) {
+  json::value old = scaler;
+  json::object& object = old.get_object();
+  json::object& spec = object["spec"].as_object();
+  object["apiVersion"] = "autoscaling/v1";
+  object["status"] = json::object{{"currentReplicas", 0}, {"desiredReplicas", 0}};
+  for (view::MetricSpec metric : view::HorizontalPodAutoscaler(scaler).spec().metrics()) {
+    view::ResourceMetricSource resource = metric.resource();
+    if (resource.name() != "cpu" || resource.target().type() != "Utilization")
+      return Error(Code::bad_request,
+                   "failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1");
+    spec["targetCPUUtilizationPercentage"] = resource.target().average_utilization();
+  }
+  spec.erase("metrics");
+  return old;
+}
+
 namespace {
 
 constexpr int kScaleTries = 10;
@@ -157,7 +174,12 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
     json::value scaler = TRY(autoscaler_of(flags.scaler, kind.api_version(), kind.kind, live.name));
     flags.recorder.record(scaler);
     const schema::KindInfo& scalers = *kind_of(scaler);
-    json::value created = TRY(send_new(*session, flags, std::move(scaler), scalers));
+    auto made = send_new(*session, flags, scaler, scalers);
+    if (!made && made.error().code() == Code::not_found) {  // Kubernetes before 1.23
+      json::value old = TRY(old_autoscaler_of(scaler));
+      made = send_new(*session, flags, old, *kind_of(old));
+    }
+    json::value created = TRY(std::move(made));
     print_outcome(flags.output, flags.dry_run, std::move(created), scalers,
                   flags.dry_run == DryRun::client ? "created" : "autoscaled", JsonOrder::given);
     return {};

@@ -20,4 +20,7 @@ struct AutoscaleFlags {
 Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind,
                                   const std::string& target);
 
+// The same autoscaler in autoscaling/v1, which knows the CPU's utilization only. Errors: bad_request for another metric.
+Result<json::value> old_autoscaler_of(const json::value& scaler);
+
 }  // namespace coracle::ctl

@@ -69,5 +69,18 @@ TEST_F(OlderServerTest, what_it_has_in_no_version_is_told_once) {
             "resource (get horizontalpodautoscalers.autoscaling b)\n");
 }
 
+TEST_F(OlderServerTest, an_autoscaler_is_made_in_v1) {
+  FakeApi::Outcome outcome = api_.run({"autoscale", "deployment", "web", "--max=3", "--cpu=70%"});
+  EXPECT_EQ(outcome.out, "horizontalpodautoscaler.autoscaling/web autoscaled\n") << outcome.err;
+  const FakeApi::Sent sent = api_.take_writes().back();
+  EXPECT_EQ(sent.path, "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers");
+  EXPECT_EQ(get_string(sent.body, "apiVersion"), "autoscaling/v1");
+  EXPECT_EQ(get_int(sent.body, "spec.targetCPUUtilizationPercentage"), 70);
+  EXPECT_FALSE(find(sent.body, "spec.metrics"));
+  outcome = api_.run({"autoscale", "deployment", "web", "--name=m", "--max=3", "--memory=1Gi"});
+  EXPECT_EQ(outcome.err,
+            "error: failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1\n");
+}
+
 }  // namespace
 }  // namespace coracle::ctl
