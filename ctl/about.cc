@@ -4,7 +4,6 @@
 #include "ctl/about.h"
 
 #include <cstdlib>
-#include <optional>
 
 #include "ctl/auth.h"
 #include "ctl/config.h"
@@ -12,6 +11,12 @@
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
+
+std::optional<int> minor_of(const json::value& server) {
+  std::string_view text = get_string(server, "minor");
+  return parse_number<int>(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
 namespace {
 
 // ---- version ----
@@ -21,12 +26,6 @@ constexpr int kMinorVersion = 36, kSkewMax = 1;
 
 json::object client_version() {
   return {{"major", "1"}, {"minor", std::to_string(kMinorVersion)}, {"gitVersion", kGitVersion}, {"platform", "linux"}};
-}
-
-// Of "36" or "36+"; nothing of others.
-std::optional<int> minor_of(const json::value& server) {
-  std::string_view text = get_string(server, "minor");
-  return parse_number<int>(text.substr(0, text.find_first_not_of("0123456789")));
 }
 
 // Errors: invalid, of a difference that --warnings-as-errors does not allow.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ctl/apply_set.h"
+#include "ctl/field_check.h"
 #include "ctl/last_applied.h"
 #include "ctl/managed_fields.h"
 #include "ctl/merge_conflict.h"
@@ -361,13 +362,15 @@ struct PlacedDocument {
 };
 
 // The documents with their namespaces. Those that cannot have theirs are told in `failures`.
-std::vector<PlacedDocument> place_documents(const Session& session, std::vector<Document> documents,
+std::vector<PlacedDocument> place_documents(Session& session, std::vector<Document> documents, bool is_strict,
                                             std::vector<Error>& failures) {
   std::vector<PlacedDocument> placed;
   for (Document& document : documents) {
     auto ns = settle_namespace(session, document);
-    if (ns) placed.push_back({std::move(document), *std::move(ns)});
-    else failures.push_back(ns.take_error());
+    auto checked = ns && is_strict ? check_fields(session, document) : Result<void>();
+    if (!ns) failures.push_back(ns.take_error());
+    else if (!checked) failures.push_back(checked.take_error());
+    else placed.push_back({std::move(document), *std::move(ns)});
   }
   return placed;
 }
@@ -394,7 +397,8 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   std::vector<Document> documents = TRY(read_documents(flags.files.validated(flags.validate), &failures));
   TRY(select_documents(flags.selector, documents));
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
-  std::vector<PlacedDocument> placed = place_documents(*session, std::move(documents), failures);
+  std::vector<PlacedDocument> placed =
+      place_documents(*session, std::move(documents), field_validation_of(flags.validate).value_or("") == "Strict", failures);
   if (set) {
     for (auto& [document, ns] : placed) TRY(set->add(*document.kind, ns, document.object));
     TRY(set->begin(*session, flags.dry_run, *field_validation_of(flags.validate)));

@@ -106,7 +106,8 @@ void FileFlags::add_to(Command command, bool with_kustomize) {
 
 FileFlags FileFlags::validated(const std::string& validate) const {
   FileFlags copy = *this;
-  copy.validates = field_validation_of(validate).value_or("Strict") != "Ignore";
+  const std::string validation = field_validation_of(validate).value_or("Strict");
+  copy.validates = validation != "Ignore", copy.is_strict = validation == "Strict";
   return copy;
 }
 

@@ -128,7 +128,7 @@ constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise
 struct FileFlags {
   std::vector<std::string> files;
   std::string kustomize;  // a directory
-  bool recursive = false, validates = false;
+  bool recursive = false, validates = false, is_strict = false;
   bool empty() const { return files.empty() && kustomize.empty(); }
   // The same, whose documents are validated unless --validate says that nothing is.
   FileFlags validated(const std::string& validate) const;

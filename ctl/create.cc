@@ -6,6 +6,7 @@
 
 #include "ctl/edit.h"
 #include "ctl/editor.h"
+#include "ctl/field_check.h"
 #include "ctl/generate.h"
 #include "ctl/last_applied.h"
 #include "ctl/raw.h"
@@ -112,6 +113,10 @@ Result<int> each_document(Commands& commands, const FileFlags& files, const std:
     auto settled = settle_namespace(*session, document);
     if (!settled) {
       failures.push_back(settled.take_error());
+      continue;
+    }
+    if (auto checked = files.is_strict ? check_fields(*session, document) : Result<void>(); !checked) {
+      failures.push_back(checked.take_error());
       continue;
     }
     auto done = act(*session, document);

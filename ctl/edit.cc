@@ -6,6 +6,7 @@
 
 #include "ctl/editor.h"
 #include "ctl/escape.h"
+#include "ctl/field_check.h"
 #include "ctl/last_applied.h"
 #include "ctl/record.h"
 #include "ctl/target.h"
@@ -183,6 +184,22 @@ Result<std::vector<EditedObject>> edited_objects(std::vector<json::value> object
   return edited;
 }
 
+// Of the fields that do not exist, what stands in the head of the file, where the server would drop them.
+std::string unknown_fields(Session& session, const EditFlags& flags, const std::vector<EditedObject>& edited) {
+  std::string reasons;
+  if (flags.field_validation != "Strict" || !flags.subresource.empty()) return reasons;
+  for (const EditedObject& one : edited) {
+    if (api_version_in(one.after) != one.live.kind->kind.api_version()) continue;  // an older server's
+    const std::string found = unknown_fields_of(one.live.kind->type(), one.after);
+    if (found.empty() || session.server_checks_fields()) continue;
+    const std::string name = resource_name(one.live);
+    tell("error: " + name + " is invalid\n");
+    reasons +=
+        commented(name + " was not valid:\n* <nil>: Invalid value: \"The edited file failed validation\": " + found) + "#\n";
+  }
+  return reasons;
+}
+
 // Lets the user edit all of `lives` in one file, until the server takes them or he gives up. Gives the exit code. Source: kubectl
 // pkg/cmd/util/editor/editoptions.go.
 Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector<Live>& lives) {
@@ -205,6 +222,10 @@ Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector
     auto edited = edited_objects(std::move(*objects), flags, lives, shown);
     if (!edited) return file.keep(edited.take_error());
     SaveResult result;
+    if (std::string faults = unknown_fields(session, flags, *edited); !faults.empty()) {
+      file.set_reasons(std::move(faults));
+      continue;
+    }
     for (const EditedObject& one : *edited) save_one(session, flags, one, result);
     if (result.refused) {
       tell("You can run `coraclectl replace -f " + file.path() + "` to try this update again.\n");

@@ -3,6 +3,7 @@
 // Source: kubectl pkg/cmd/replace.
 #include "ctl/create.h"
 #include "ctl/deletion.h"
+#include "ctl/field_check.h"
 #include "ctl/last_applied.h"
 #include "ctl/selection.h"
 #include "ctl/wait.h"
@@ -83,7 +84,12 @@ Result<int> force_replace(Commands& commands, const ReplaceFlags& flags) {
   auto place = [](const Document& document) {
     return std::pair(std::string(metadata_of(document.object).namespace_()), std::string(metadata_of(document.object).name()));
   };
+  const bool is_strict = flags.files.validated(flags.validate).is_strict;
   for (auto& document : documents) {
+    if (auto checked = is_strict ? check_fields(*session, document) : Result<void>(); !checked) {  // before the old one is gone
+      failures.push_back(checked.take_error());
+      continue;
+    }
     auto removed = [&]() -> Result<void> {
       TRY(settle_namespace(*session, document));
       TRY(check_document_name(document));

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "ctl/about.h"
 #include "ctl/command.h"
 #include "ctl/discovery.h"
 #include "ctl/escape.h"
@@ -104,6 +105,7 @@ struct Session::State {
   Guarded<std::set<std::string>> warned;  // several streams may run at a time
   // "batch/v1/cronjobs": "v1beta1", of what the server has in another version; "" where it has it in none.
   Guarded<std::map<std::string, std::string>> other_versions;
+  std::optional<bool> checks_fields;  // unknown as yet
 
   Result<HttpRequest> http_request(const Request& request) const {
     if (!request.path_as_typed) TRY(check_path(request.path));
@@ -290,6 +292,14 @@ bool Session::find_version(const Request& request) {
   auto other = other_version(*this, std::string(place->group), place->version, place->resource);
   state_->other_versions.with([&](auto& all) { all[key] = other ? *other : std::string(); });
   return bool(other);
+}
+
+bool Session::server_checks_fields() {
+  constexpr int kMinorWithValidation = 25;  // from Kubernetes 1.25 on, KEP-2885
+  if (state_->checks_fields) return *state_->checks_fields;
+  auto version = json({.path = "/version"});
+  std::optional<int> minor = version ? minor_of(*version) : std::nullopt;
+  return *(state_->checks_fields = minor.value_or(kMinorWithValidation) >= kMinorWithValidation);
 }
 
 Result<json::value> Session::json(const Request& request) {

@@ -75,6 +75,9 @@ class Session {
   // The head of a DeleteOptions. The server reads them instead of the query, so a dry run stands in them too.
   json::object delete_options() const;
 
+  // Whether the server refuses fields that do not exist (fieldValidation). Asks for its version once; yes if that is not told.
+  bool server_checks_fields();
+
   size_t warnings() const;  // of the server in all answers, each counted once
 
   // Sends and waits. Warnings of the server go to standard error, each once. Errors: the Status as Error; unavailable when the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands against a server as Kubernetes 1.20 is: it has some kinds in older versions only.
+// Commands against a server as Kubernetes 1.20 is: it has some kinds in older versions only, and finds no unknown fields.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ctl/field_check.h"
 #include "tests/ctl/fake_api.h"
 
 namespace coracle::ctl {
@@ -80,6 +81,57 @@ TEST_F(OlderServerTest, an_autoscaler_is_made_in_v1) {
   outcome = api_.run({"autoscale", "deployment", "web", "--name=m", "--max=3", "--memory=1Gi"});
   EXPECT_EQ(outcome.err,
             "error: failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1\n");
+}
+
+TEST_F(OlderServerTest, unknown_fields_are_found_here) {
+  const std::string good = "{apiVersion: v1, kind: ConfigMap, metadata: {name: good}}\n---\n";
+  const std::string path = file("map.yaml", good + "{apiVersion: v1, kind: ConfigMap, metadata: {name: bad}, date: {}}\n");
+  const std::string fault = "error: error validating \"" + path +
+                            "\": error validating data: ValidationError(ConfigMap): unknown field \"date\" in "
+                            "io.k8s.api.core.v1.ConfigMap; if you choose to ignore these errors, turn validation off with "
+                            "--validate=false\n";
+  for (const char* command : {"create", "apply", "replace"}) {
+    FakeApi::Outcome outcome = api_.run({command, "-f", path});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_TRUE(outcome.err.ends_with(fault)) << command << ": " << outcome.err;
+    EXPECT_TRUE(outcome.out.starts_with("configmap/good ")) << outcome.out;
+    EXPECT_FALSE(api_.objects().contains("/api/v1/namespaces/default/configmaps/bad"));
+  }
+  EXPECT_EQ(api_.run({"replace", "--force", "-f", path}).err, fault);
+  for (const char* validate : {"--validate=warn", "--validate=false"})
+    EXPECT_EQ(api_.run({"apply", "-f", path, validate}).code, 0);
+  api_.put("/version", R"({"major":"1","minor":"36"})");
+  EXPECT_EQ(api_.run({"apply", "-f", path}).code, 0) << "such a server looks itself";
+}
+
+TEST_F(OlderServerTest, edit_finds_unknown_fields_too) {
+  api_.put(
+      "/api/v1/namespaces/default/configmaps/one",
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"default","uid":"u"},"data":{"k":"v"}})");
+  ::setenv("KUBE_EDITOR", "sed -i s/^data:$/date:/", 1);
+  const char* set = std::getenv("TMPDIR");
+  const std::string usual = set ? set : "";
+  ::setenv("TMPDIR", place_.c_str(), 1);
+  FakeApi::Outcome outcome = api_.run({"edit", "configmap/one"});
+  ::unsetenv("KUBE_EDITOR");
+  if (set) ::setenv("TMPDIR", usual.c_str(), 1);
+  else ::unsetenv("TMPDIR");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(outcome.err.starts_with("error: configmaps \"one\" is invalid\n")) << outcome.err;
+  EXPECT_TRUE(api_.take_writes().empty());
+}
+
+TEST(FieldCheck, says_where_a_field_is_and_in_what) {
+  const schema::Type& pod = *schema::root_type("v1", "Pod");
+  auto found = [&](const char* text) { return unknown_fields_of(pod, *parse_json(text)); };
+  EXPECT_EQ(
+      found(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"x.io/a.b":"c"}},"spec":{"containers":[]}})"),
+      "");
+  EXPECT_EQ(found(R"({"spec":{"containers":[{"name":"a"},{"nam":"b"}]}})"),
+            "ValidationError(Pod.spec.containers[1]): unknown field \"nam\" in io.k8s.api.core.v1.Container");
+  EXPECT_EQ(found(R"({"x":1,"spec":{"y":1}})"),
+            "[ValidationError(Pod): unknown field \"x\" in io.k8s.api.core.v1.Pod, ValidationError(Pod.spec): unknown field "
+            "\"y\" in io.k8s.api.core.v1.PodSpec]");
 }
 
 }  // namespace
