@@ -47,12 +47,26 @@ Result<json::value> send_new(Session& session, const CreateFlags& flags, json::v
   return session.json({.method = "POST", .path = session.path(kind, ns), .query = flags.query(), .body = to_text(object)});
 }
 
+namespace {
+
+// Older servers answer "creationTimestamp": null in templates. kubectl reads the answer into types that leave it out.
+void drop_unset_times(json::value& value) {
+  if (json::array* items = value.if_array()) std::for_each(items->begin(), items->end(), drop_unset_times);
+  json::object* object = value.if_object();
+  if (!object) return;
+  erase_members_if(*object, [](const auto& pair) { return pair.key() == "creationTimestamp" && pair.value().is_null(); });
+  for (auto& pair : *object) drop_unset_times(pair.value());
+}
+
+}  // namespace
+
 Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value object, const std::string& failing) {
   Session* session = TRY(commands.session());
   const schema::KindInfo& kind = *kind_of(object);
   auto created = send_new(*session, flags, std::move(object), kind);
   if (!created && !failing.empty()) return Error(created.error().code(), failing + created.error().text());
   json::value made = TRY(std::move(created));
+  drop_unset_times(made);
   print_outcome(flags.output, flags.dry_run, std::move(made), kind, "created", JsonOrder::given);
   return 0;
 }

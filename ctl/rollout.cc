@@ -279,6 +279,10 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     Rolling rolling = TRY(rolling_of(live, "history"));
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
+    if (history.empty() && flags.revision > 0 && flags.output.empty()) {  // whichever it is
+      out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\nNo rollout history found.\n");
+      return {};
+    }
     if (flags.revision > 0) std::erase_if(history, [&](const Revision& revision) { return revision.number != flags.revision; });
     if (flags.revision > 0 && history.empty()) return Error(Code::not_found, "unable to find the specified revision");
     if (!flags.output.empty()) {

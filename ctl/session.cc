@@ -79,8 +79,15 @@ bool means_same_in_all_versions(const Request& request) {
   return patch && patch->size() == 1 && patch->contains("metadata");
 }
 
-// The server has no such path. What it has says in a Status that it lacks an object.
-bool lacks_path(const HttpAnswer& answer) { return answer.status == 404 && trim(answer.body) == "404 page not found"; }
+// The server has no such path. Where it has, but lacks the object, its Status names the kind. kube-apiserver answers in both
+// ways: its paths by themselves, and its handler of custom resources, which gets what is left of /apis.
+bool lacks_path(const HttpAnswer& answer) {
+  if (answer.status != 404) return false;
+  if (trim(answer.body) == "404 page not found") return true;
+  auto status = parse_json(answer.body);
+  return status && get_string(*status, "message") == "the server could not find the requested resource" &&
+         get_string(*status, "details.kind").empty();
+}
 
 // Source: apimachinery pkg/api/errors, NewGenericServerResponse.
 Error path_is_lacking(const Request& request) {
@@ -299,7 +306,10 @@ bool Session::server_checks_fields() {
   if (state_->checks_fields) return *state_->checks_fields;
   auto version = json({.path = "/version"});
   std::optional<int> minor = version ? minor_of(*version) : std::nullopt;
-  return *(state_->checks_fields = minor.value_or(kMinorWithValidation) >= kMinorWithValidation);
+  if (minor) return *(state_->checks_fields = *minor >= kMinorWithValidation);
+  // One that does not say which it is, such as what somebody built: the new form of the types' document came a little earlier.
+  auto types = json({.path = "/openapi/v3"});
+  return *(state_->checks_fields = types || types.error().code() != Code::not_found);
 }
 
 Result<json::value> Session::json(const Request& request) {

@@ -10,7 +10,8 @@ A line of the table is a command, as a shell splits it; " < FILE" gives it a sta
   own    each program has a namespace of its own, and commands run one after the other; ^ is the program's letter, for names of
          objects that have no namespace. In the end both namespaces have to hold the same
   long   the part is left out without --long
---peer: the server is not ours; differences that KNOWN explains may be absent there.
+--peer: the server is not ours, and no pod runs there: commands that wait for one are left out, and differences that KNOWN explains
+may be absent.
 "@KEY" before a command: the difference that KNOWN explains. It has to exist. The exit codes may differ only where
 OTHER_CODE has the key. A program that does not end in time, or that a signal ends, fails the part whatever the other one does.
 --all shows each difference whole.
@@ -40,8 +41,11 @@ KNOWN = {
     "hpa": "kubectl tells of the version that it tried next, not that there is one already",
 }
 
+# At a server that is not ours: all commands with this first word.
+KNOWN_AT_PEER = {"explain": "ours explains the fields of its own version of Kubernetes, in its own words"}
 OTHER_CODE = {"sort", "tar"}  # of KNOWN: the exit code is the difference, or a part of it
 FAILED = 3          # our own exit code
+NEED_PODS = re.compile(r"(logs|exec|attach|port-forward|cp|debug|run|wait|drain|rollout status)\b")  # that run, or whose controllers act
 
 TRIES = 3           # ages and the order of Go's maps differ from run to run
 SHOWN_LINES = 30    # of one difference
@@ -70,7 +74,7 @@ class Line:
     """A command of the table."""
 
     def __init__(self, text):
-        self.text = text
+        self.text, self.key_at_peer = text, ""
         known = re.match(r"@([\w-]+) +(.*)", text)
         self.key, command = known.groups() if known else ("", text)
         words = shlex.split(command)
@@ -201,8 +205,9 @@ class Report:
             self.commands += 1
             if difference is None and not (line.key and self.needs_keys):
                 continue
-            if difference is not None and difference.is_explained_by(line.key):
-                self.used.add(line.key)
+            key = next((key for key in (line.key, line.key_at_peer) if difference and difference.is_explained_by(key)), None)
+            if key:
+                self.used.add(key)
                 self.explained += 1
                 continue
             wrong += 1
@@ -227,6 +232,11 @@ def main():
     clients = [Client("k", given.kubectl, given.kubeconfig, home + "-k"), Client("c", given.coraclectl, given.kubeconfig, home + "-c")]
     report = Report(given.all, not given.peer)
     parts = [part for part in read_table(given.table) if re.search(given.only, part.title) and (given.long or "long" not in part.kinds)]
+    if given.peer:
+        for part in parts:
+            part.lines = [line for line in part.lines if not NEED_PODS.match(" ".join(line.words))]
+            for line in part.lines:
+                line.key_at_peer = line.words[0] if line.words[0] in KNOWN_AT_PEER else ""
     for part in parts:
         if "read" in part.kinds:
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
