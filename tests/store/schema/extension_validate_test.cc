@@ -457,6 +457,23 @@ TEST(ExtensionValidate, finds_what_is_wrong_and_says_where) {
   for (const auto& [kind, rows] : per_kind) EXPECT_GE(rows, 5) << kind;
 }
 
+TEST(ExtensionValidate, knows_versions_of_devices) {
+  const KindInfo& slices = info_by_kind(kSlice);
+  auto is_version = [&](const std::string& text) {
+    std::string attribute = to_text(json::object{{"a", json::object{{"version", text}}}});
+    return validate_create(slices, prepared_as_stored(slices, changed(kSlice, "/spec/devices/0/attributes", attribute))).empty();
+  };
+  for (const char* good :
+       {"0.0.0", "1.20.300", "1.2.3-rc.1", "1.2.3-0", "1.2.3-0a.00b", "1.2.3--", "1.2.3-a-b+c-d.007", "1.2.3+0"})
+    EXPECT_TRUE(is_version(good)) << good;
+  for (const char* bad : {"",          "1",      "1.2",        "1.2.3.4",   "v1.2.3",   "01.2.3",     "1.2.03",
+                          "1..3",      "1.2.",   "1.2.a",      "1.2.3-",    "1.2.3-01", "1.2.3-a..b", "1.2.3-a.",
+                          "1.2.3-a_b", "1.2.3+", "1.2.3+a..b", "1.2.3+a+b", " 1.2.3",   "1.2.3\n",    "1.2.3-\u00e9"})
+    EXPECT_FALSE(is_version(bad)) << bad;
+  EXPECT_TRUE(is_version("1.2.3-" + std::string(58, 'a')));
+  EXPECT_FALSE(is_version("1.2.3-" + std::string(59, 'a')));
+}
+
 TEST(ExtensionValidate, keeps_what_may_not_change) {
   struct Change {
     const char *kind, *pointer, *value, *want;
