@@ -17,6 +17,7 @@
 #include "store/schema/convert.h"
 #include "store/schema/decode.h"
 #include "store/schema/field_set.h"
+#include "store/schema/validate/texts.h"
 
 namespace coracle::schema {
 namespace {
@@ -24,7 +25,6 @@ namespace {
 constexpr size_t kUpdateEntriesMax = 10;
 constexpr size_t kEntryMembers = 7;  // of ManagedFieldsEntry
 constexpr size_t kConflictsNamedMax = 1000;
-constexpr size_t kAnnotationsBytesMax = 256 * 1024;  // Source: apimachinery validation, TotalAnnotationSizeLimitB
 constexpr std::string_view kAncient = "ancient-changes", kBeforeFirstApply = "before-first-apply";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 

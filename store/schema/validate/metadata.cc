@@ -16,8 +16,6 @@
 namespace coracle::schema {
 namespace {
 
-constexpr size_t kAnnotationsBytesMax = 256 * 1024;
-
 std::vector<std::string> name_problems(const KindInfo& kind, std::string_view name) {
   if (kind.names == "label") return dns_label_problems(name);
   if (kind.names == "1035") return dns_1035_problems(name);

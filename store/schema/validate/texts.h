@@ -12,6 +12,8 @@
 
 namespace coracle::schema {
 
+constexpr size_t kAnnotationsBytesMax = 256 * 1024;  // Source: apimachinery validation, TotalAnnotationSizeLimitB
+
 size_t bytes_of(const json::object& texts);              // keys and values
 bool has_wildcard(view::Range<std::string_view> texts);  // "*" is one of them
 // True if empty or only white space.
