@@ -115,8 +115,7 @@ Result<void> await_replicas(Session& session, const ScaleFlags& flags, const Liv
     if (!object) return not_found(live.kind->kind, live.name);
     view::Deployment scaled(*object);
     if (scaled.spec().replicas_or(1) != flags.replicas) return true;  // others have scaled it anew
-    return metadata_of(*object).generation() <= scaled.status().observed_generation() &&
-           scaled.status().replicas() == flags.replicas;
+    return scaled.status().replicas() == flags.replicas;
   };
   auto done = wait_until(session, *live.kind, live.ns, live.name, timeout, look);
   if (!done && done.error().code() == Code::timeout && !done.error().details())

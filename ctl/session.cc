@@ -79,11 +79,13 @@ bool means_same_in_all_versions(const Request& request) {
   return patch && patch->size() == 1 && patch->contains("metadata");
 }
 
+bool is_page_not_found(const HttpAnswer& answer) { return answer.status == 404 && trim(answer.body) == "404 page not found"; }
+
 // The server has no such path. Where it has, but lacks the object, its Status names the kind. kube-apiserver answers in both
-// ways: its paths by themselves, and its handler of custom resources, which gets what is left of /apis.
+// ways, according to which part of it is asked.
 bool lacks_path(const HttpAnswer& answer) {
   if (answer.status != 404) return false;
-  if (trim(answer.body) == "404 page not found") return true;
+  if (is_page_not_found(answer)) return true;
   auto status = parse_json(answer.body);
   return status && get_string(*status, "message") == "the server could not find the requested resource" &&
          get_string(*status, "details.kind").empty();
@@ -186,7 +188,7 @@ struct Session::State {
         std::fprintf(stderr, "Warning: %s\n", visible_line(warning).c_str());
     if (verbosity >= 8 && !answer.body.empty()) tell("Response Body: " + shown_body(answer.body) + "\n");
     if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
-    if (lacks_path(answer)) return path_is_lacking(request);
+    if (is_page_not_found(answer)) return path_is_lacking(request);
     return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
   }
 };
