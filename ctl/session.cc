@@ -86,9 +86,9 @@ bool is_page_not_found(const HttpAnswer& answer) { return answer.status == 404 &
 bool lacks_path(const HttpAnswer& answer) {
   if (answer.status != 404) return false;
   if (is_page_not_found(answer)) return true;
-  auto status = parse_json(answer.body);
-  return status && get_string(*status, "message") == "the server could not find the requested resource" &&
-         get_string(*status, "details.kind").empty();
+  auto parsed = parse_json(answer.body);
+  view::Status status(parsed ? &*parsed : nullptr);
+  return status.message() == "the server could not find the requested resource" && status.details().kind().empty();
 }
 
 // Source: apimachinery pkg/api/errors, NewGenericServerResponse.

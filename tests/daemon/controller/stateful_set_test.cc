@@ -248,7 +248,7 @@ TEST(StatefulSetPlan, steps_have_a_limit) {
 }
 
 TEST(StatefulSetPlan, the_limit_of_claims_ends_it_too) {
-  const std::string more = rolling(R"({"maxUnavailable":2})") + std::string(kParallel) + std::string(kClaimed);
+  const std::string more = rolling(R"("maxUnavailable":2)") + std::string(kParallel) + std::string(kClaimed);
   const StatefulSetPlan plan = plan_stateful_set(observed_stateful_set({"", 2'000'000'000, more, "", "", ""}), {});
   EXPECT_EQ(plan.steps.size(), 2 * kClaimsBurst) << "a claim and a pod each";
   EXPECT_TRUE(plan.again);
