@@ -2,29 +2,19 @@
 // See read.h.
 #include "ctl/kustomize/read.h"
 
-#include <yaml.h>
-
 #include <algorithm>
 #include <map>
 
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
+#include "store/object/yaml_events.h"
 
 namespace coracle::kustomize {
 namespace {
 
-class DocumentReader {
+class DocumentReader : YamlEvents {
  public:
-  explicit DocumentReader(std::string_view text) {
-    yaml_parser_initialize(&parser_);
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-  }
-  DocumentReader(const DocumentReader&) = delete;
-  ~DocumentReader() {
-    yaml_event_delete(&event_);
-    yaml_parser_delete(&parser_);
-  }
+  explicit DocumentReader(std::string_view text) : YamlEvents(text) {}
 
   Result<std::vector<Node>> documents(std::vector<size_t>* lines) {
     std::vector<Node> all;
@@ -49,16 +39,13 @@ class DocumentReader {
     size_t nodes = 0, height = 0;
   };
 
-  size_t line() const { return event_.start_mark.line + 1; }
   Error wrong(std::string_view what, size_t at) const {
     return Error(Code::bad_request, "line " + std::to_string(at) + ": " + std::string(what));
   }
 
   Result<void> next() {
-    yaml_event_delete(&event_);
-    if (yaml_parser_parse(&parser_, &event_)) return {};
-    size_t at = std::max(parser_.problem_mark.line, parser_.context_mark.line) + 1;
-    return wrong(parser_.problem ? parser_.problem : "malformed text", at);
+    if (advance()) return {};
+    return wrong(fault(), fault_line());
   }
 
   static std::string text_of(const yaml_char_t* text) { return text ? reinterpret_cast<const char*>(text) : std::string(); }
@@ -185,8 +172,6 @@ class DocumentReader {
     return {};
   }
 
-  yaml_parser_t parser_{};
-  yaml_event_t event_{};
   std::map<std::string, Anchored> anchors_;
   size_t nodes_ = 0, alias_nodes_ = 0, anchor_nodes_ = 0;
 };

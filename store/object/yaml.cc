@@ -2,8 +2,6 @@
 // See yaml.h.
 #include "store/object/yaml.h"
 
-#include <yaml.h>
-
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -13,6 +11,7 @@
 #include "runtime/base/go_json.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml_emitter.h"
+#include "store/object/yaml_events.h"
 #include "store/object/yaml_numbers.h"
 
 namespace coracle {
@@ -90,20 +89,11 @@ json::value resolve_scalar(std::string_view text) {
 // Whole numbers become integers, as in Kubernetes, which converts YAML to JSON before it decodes: replicas: 1e3 is 1000.
 enum class WholeNumbers : uint8_t { as_integers, as_written };
 
-class Reader {
+class Reader : YamlEvents {
  public:
   enum class Duplicates : uint8_t { by_path, by_line };
   Reader(std::string_view text, WholeNumbers numbers, std::vector<std::string>* duplicates, Duplicates told = Duplicates::by_path)
-      : numbers_(numbers), duplicates_(duplicates), told_(told) {
-    yaml_parser_initialize(&parser_);
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-  }
-  Reader(const Reader&) = delete;
-  ~Reader() {
-    yaml_event_delete(&event_);
-    yaml_parser_delete(&parser_);
-  }
+      : YamlEvents(text), numbers_(numbers), duplicates_(duplicates), told_(told) {}
 
   Result<std::vector<json::value>> documents(std::vector<size_t>* lines) {
     std::vector<json::value> all;
@@ -126,14 +116,9 @@ class Reader {
   Error wrong(std::string_view what, size_t line) const {
     return Error(Code::bad_request, "error parsing YAML: line " + std::to_string(line) + ": " + std::string(what));
   }
-  size_t line() const { return event_.start_mark.line + 1; }
 
   Result<void> next() {
-    yaml_event_delete(&event_);
-    if (!yaml_parser_parse(&parser_, &event_)) {
-      size_t at = std::max(parser_.problem_mark.line, parser_.context_mark.line) + 1;
-      return wrong(parser_.problem ? parser_.problem : "malformed text", at);
-    }
+    if (!advance()) return wrong(fault(), fault_line());
     return {};
   }
 
@@ -290,8 +275,6 @@ class Reader {
     std::string key;
     std::optional<size_t> index;  // of an item of a sequence
   };
-  yaml_parser_t parser_{};
-  yaml_event_t event_{};
   std::map<std::string, Anchored> anchors_;
   size_t nodes_ = 0, alias_nodes_ = 0, anchor_nodes_ = 0;  // an alias counts as its value
   size_t bytes_ = 0, alias_bytes_ = 0, anchor_bytes_ = 0;  // of keys and scalars

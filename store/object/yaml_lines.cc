@@ -2,26 +2,16 @@
 // See yaml_lines.h.
 #include "store/object/yaml_lines.h"
 
-#include <yaml.h>
-
 #include "runtime/base/json.h"
 #include "store/object/yaml.h"
+#include "store/object/yaml_events.h"
 
 namespace coracle {
 namespace {
 
-class LineFinder {
+class LineFinder : YamlEvents {
  public:
-  LineFinder(std::string_view text, const std::vector<std::string>& path) : path_(path) {
-    yaml_parser_initialize(&parser_);
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-  }
-  LineFinder(const LineFinder&) = delete;
-  ~LineFinder() {
-    yaml_event_delete(&event_);
-    yaml_parser_delete(&parser_);
-  }
+  LineFinder(std::string_view text, const std::vector<std::string>& path) : YamlEvents(text), path_(path) {}
 
   size_t find() {
     while (next() && event_.type != YAML_STREAM_END_EVENT) {
@@ -35,16 +25,12 @@ class LineFinder {
   }
 
  private:
-  // False: the end, or an error. (After an error libyaml succeeds with events that are none.)
-  bool next() {
-    yaml_event_delete(&event_);
-    return yaml_parser_parse(&parser_, &event_) != 0 && event_.type != YAML_NO_EVENT;
-  }
+  // False: the end, or an error.
+  bool next() { return advance() && event_.type != YAML_NO_EVENT; }
   // An empty document is none.
   bool is_empty() const {
     return event_.type == YAML_SCALAR_EVENT && event_.data.scalar.length == 0 && event_.data.scalar.plain_implicit;
   }
-  size_t line() const { return event_.start_mark.line + 1; }
 
   // Reads the node that begins with the current event. `is_above`: the path's first `depth` parts lead to it. False: the end.
   bool node(size_t depth, bool is_above) {
@@ -76,8 +62,6 @@ class LineFinder {
     return node(depth + 1, is_wanted);
   }
 
-  yaml_parser_t parser_{};
-  yaml_event_t event_{};
   const std::vector<std::string>& path_;
   size_t found_ = 0;
 };
