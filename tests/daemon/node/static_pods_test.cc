@@ -306,6 +306,7 @@ TEST_F(StaticPodsTest, a_mirror_stays_while_its_manifest_cannot_be_read) {
   static_pods_.read();
   EXPECT_TRUE(static_pods_.reflect());
   ASSERT_EQ(client_.all(kPod).size(), 1u);
+  client_.settle();  // what the API shows reaches the informer in a thread of its own
   for (const auto& uid : table_.uids()) table_.erase(uid);  // as after a reboot
   StaticPods restarted(config_, client_, *informers_[0], table_, [](const std::string&) {});
   const std::string file = config_.manifests_dir + "/one.yaml";
