@@ -116,7 +116,7 @@ struct Samples {
     return ms[std::min(ms.size() - 1, size_t(share * double(ms.size())))];
   }
   void print(const char* name) {
-    std::printf("bench: %-28s n=%zu  median %.2f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(), at(.5),
+    std::printf("bench: %-28s n=%zu  median %.3f ms  p90 %.2f  p99 %.2f  least %.2f  most %.2f\n", name, ms.size(), at(.5),
                 at(.9), at(.99), at(0), at(1));
   }
 };
