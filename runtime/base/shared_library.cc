@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// See shared_library.h.
+#include "runtime/base/shared_library.h"
+
+#include <dlfcn.h>
+
+namespace coracle {
+
+Result<SharedLibrary> SharedLibrary::load(const char* name) {
+  void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed: its destructors run at exit
+  if (!handle) return Error(Code::unavailable, std::string(name) + " cannot be loaded: " + ::dlerror());
+  return SharedLibrary(name, handle);
+}
+
+Result<void*> SharedLibrary::address_of(const char* name) const {
+  void* address = ::dlsym(handle_, name);
+  if (!address) return Error(Code::unavailable, std::string(name_) + " has no function " + name);
+  return address;
+}
+
+}  // namespace coracle
