@@ -2,7 +2,6 @@
 // See download.h.
 #include "store/client/download.h"
 
-#include <curl/curl.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <memory>
 
 #include "runtime/base/text.h"
+#include "store/client/curl.h"
 #include "store/client/proxy.h"
 
 namespace coracle {
@@ -76,6 +76,8 @@ struct Attempt {
 };
 
 Attempt try_download(const std::string& url, size_t bytes_max) {
+  auto loaded = load_curl();
+  if (!loaded) return {loaded.take_error()};
   std::unique_ptr<CURL, void (*)(CURL*)> easy(curl_easy_init(), curl_easy_cleanup);
   if (!easy) return {Error(Code::unavailable, "libcurl cannot start")};
   Download got;

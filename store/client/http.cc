@@ -2,16 +2,15 @@
 // See http.h. Each call uses one easy handle from a small pool; certificates are passed as blobs, without temporary files.
 #include "store/client/http.h"
 
-#include <curl/curl.h>
 #include <poll.h>
 
 #include <array>
 #include <cctype>
-#include <mutex>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/random.h"
 #include "runtime/base/text.h"
+#include "store/client/curl.h"
 #include "store/client/exec_credential.h"
 #include "store/object/status.h"
 
@@ -29,8 +28,15 @@ constexpr int kUpgradeTimeoutMs = 30'000;
 constexpr int kQuietMs = 3'600'000;  // libcurl shortens it for its own deadlines
 
 struct Handle {
-  CURL* easy = curl_easy_init();
-  Handle() = default;
+  CURL* easy;
+  // Errors: unavailable.
+  static Result<Handle> make() {
+    TRY(load_curl());
+    CURL* easy = curl_easy_init();
+    if (!easy) return Error(Code::unavailable, "libcurl cannot start");
+    return Handle(easy);
+  }
+  explicit Handle(CURL* made) : easy(made) {}
   Handle(Handle&& other) noexcept : easy(std::exchange(other.easy, nullptr)) {}
   Handle& operator=(Handle&& other) noexcept {
     std::swap(easy, other.easy);
@@ -181,12 +187,14 @@ struct Http::State {
     std::string address = host_and_port(access.server);
     base.replace(base.find(address), address.size(), access.tls_server_name);
     bool has_port = address.find(':', address.starts_with('[') ? address.find(']') : 0) != address.npos;
-    connect_to.add("::" + address + (has_port ? "" : access.server.starts_with("https") ? ":443" : ":80"));
+    connect_to_text = "::" + address + (has_port ? "" : access.server.starts_with("https") ? ":443" : ":80");
+    connect_to.data = connect_to_text.data();
   }
 
   const ServerAccess access;
   std::string base;  // the prefix of URLs
-  HeaderList connect_to;
+  std::string connect_to_text;
+  curl_slist connect_to{};  // one entry or none; libcurl only reads it
   std::optional<ExecCredential> exec;
   using Who = std::shared_ptr<const Credential>;
   Who own;  // without a plugin: the token; prepare() takes the certificate from `access`
@@ -198,13 +206,15 @@ struct Http::State {
     return own;
   }
 
-  Handle take() {
-    return idle.with([](auto& handles) {
-      if (handles.empty()) return Handle();
+  Result<Handle> take() {
+    auto kept = idle.with([](auto& handles) -> std::optional<Handle> {
+      if (handles.empty()) return std::nullopt;
       Handle handle = std::move(handles.back());
       handles.pop_back();
       return handle;
     });
+    if (kept) return *std::move(kept);
+    return Handle::make();
   }
   void give(Handle handle) {
     idle.with([&](auto& handles) {
@@ -212,7 +222,7 @@ struct Http::State {
     });
   }
 
-  void prepare(CURL* easy, const std::string& url, const Credential& credential) const {
+  void prepare(CURL* easy, const std::string& url, const Credential& credential) {
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -224,7 +234,7 @@ struct Http::State {
     if (access.proxy_url.empty()) curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     else
       curl_easy_setopt(easy, CURLOPT_PROXY, proxy_of_curl(access.proxy_url).c_str()), curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
-    if (connect_to.list) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to.list);
+    if (connect_to.data) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, &connect_to);
     if (access.insecure) {
       curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
       curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -306,8 +316,7 @@ struct Http::State {
   }
 
   Result<HttpAnswer> run_as(const Credential& who, const HttpRequest& request, Exchange exchange) {
-    Handle handle = take();
-    if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+    Handle handle = TRY(take());
     std::string url = url_of(request);
     prepare(handle.easy, url, who);
     exchange.easy = handle.easy;
@@ -355,8 +364,6 @@ Http::~Http() = default;
 const ServerAccess& Http::access() const { return state_->access; }
 
 Result<std::unique_ptr<Http>> Http::make(ServerAccess access) {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   if (access.client_certificate_pem.empty() != access.client_key_pem.empty())
     return Error(Code::invalid, "a client certificate and its key come together; one of them is missing");
   return std::unique_ptr<Http>(new Http(std::make_unique<State>(std::move(access))));
@@ -494,8 +501,7 @@ Result<std::unique_ptr<CurlConnection>> connect_only(Handle handle, const std::f
 }  // namespace
 
 Result<std::unique_ptr<Http::Connection>> Http::connect() {
-  Handle handle;
-  if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+  Handle handle = TRY(Handle::make());
   State::Who who = TRY(state_->who());
   state_->prepare(handle.easy, state_->base, *who);
   auto failure = [&](CURLcode code, const char* detail) { return state_->failure(code, detail); };
@@ -509,8 +515,7 @@ Result<std::vector<std::string>> Http::identity() {
 }
 
 Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& request, std::string_view protocol) {
-  Handle handle;
-  if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
+  Handle handle = TRY(Handle::make());
   State::Who who = TRY(state_->who());
   state_->prepare(handle.easy, state_->base, *who);
   auto failure = [&](CURLcode code, const char* detail) { return state_->failure(code, detail); };
