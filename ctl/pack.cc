@@ -114,6 +114,7 @@ Result<void> pack_directory(const std::string& directory, const std::string& nam
   if (::stat(directory.c_str(), &status) != 0) return Error::from_errno("open " + directory);
   if (!S_ISDIR(status.st_mode)) return Error(Code::invalid, directory + " is not a directory");
   if (name.empty()) return Error(Code::invalid, "the image needs a name: localhost/NAME:TAG");
+  TRY(load_libarchive());
   Fd layer_file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!layer_file) return Error::from_errno("open a temporary file in /tmp");
   image::Sha256 sum;

@@ -64,6 +64,7 @@ std::pair<std::string, std::string> split_path(std::string_view path) {
 }
 
 Result<void> send_tree(const std::string& path, const std::string& name, int fd) {
+  TRY(load_libarchive());
   ArchiveReader disk(archive_read_disk_new());
   archive_read_disk_set_symlink_hybrid(disk.get());  // follows a named link, keeps links below it
   archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS | ARCHIVE_READDISK_NO_XATTR | ARCHIVE_READDISK_NO_ACL);
@@ -94,6 +95,7 @@ Result<void> send_tree(const std::string& path, const std::string& name, int fd)
 }
 
 Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
+  TRY(load_libarchive());
   ArchiveReader tar(archive_read_new());
   archive_read_support_format_tar(tar.get());
   archive_read_support_format_gnutar(tar.get());

@@ -3,13 +3,11 @@
 // libarchive(3).
 #pragma once
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include <memory>
 #include <string>
 
 #include "runtime/base/result.h"
+#include "runtime/image/libarchive.h"
 
 namespace coracle {
 
