@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// version, and the commands about the server in files of their own: api-resources, api-versions, cluster-info, config, auth; and
-// explain, which asks no server.
+// version, and what compares the versions of client and server.
 #include "ctl/about.h"
 
 #include <cstdlib>
 
-#include "ctl/auth.h"
-#include "ctl/config.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
 
@@ -79,19 +76,13 @@ Result<void> check_server_version(Session& session) {
   return Error(Code::conflict, "server version (" + version + ") differs from client version (" + kGitVersion + ")!");
 }
 
-void add_about(Commands& commands) {
-  add_api_resources(commands);
-  add_explain(commands);
+void add_version(Commands& commands) {
   auto flags = std::make_shared<VersionFlags>();
   Command version = commands.add("version", "Ours and the server's");
   version.add_option("args", flags->args, "none").hide();
   version.add_flag("--client", flags->client_only, "ours only");
   version.add_option("-o,--output", flags->output, "json or yaml");
   commands.on(version, [&commands, flags] { return run_version(commands, *flags); });
-
-  add_cluster_info(commands);
-  add_config(commands);
-  add_auth(commands);
 }
 
 }  // namespace coracle::ctl

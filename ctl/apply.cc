@@ -457,8 +457,7 @@ void add_apply(Commands& commands) {
     flags->manager_given = manager.count() > 0;
     return run_apply(commands, *flags);
   });
-  add_diff(commands);
-  if (commands.asked_for(apply)) add_last_applied(commands, apply);
+  add_last_applied(commands, apply);
 }
 
 }  // namespace coracle::ctl

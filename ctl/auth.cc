@@ -189,7 +189,6 @@ Result<int> run_whoami(Commands& commands, const Output& output) {
 void add_auth(Commands& commands) {
   Command auth = commands.add("auth", "Who we are, and what we may do");
   auth.require_command();
-  if (!commands.asked_for(auth)) return;
   auto flags = std::make_shared<CanIFlags>();
   Command can_i = commands.add("can-i", "VERB KIND[/NAME] or VERB /PATH: yes or no", auth);
   can_i.add_option("args", flags->args, "VERB KIND");

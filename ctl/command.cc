@@ -12,7 +12,11 @@
 #include <utility>
 
 #include "ctl/about.h"
+#include "ctl/apply.h"
+#include "ctl/auth.h"
 #include "ctl/completion.h"
+#include "ctl/config.h"
+#include "ctl/create.h"
 #include "ctl/escape.h"
 #include "ctl/kustomize/build.h"
 #include "ctl/target.h"
@@ -32,9 +36,10 @@ void Commands::on(Command command, Run run) {
   command.on_chosen([this, run = std::move(run)] { chosen_ = run; });
 }
 
-bool Commands::asked_for(Command command) const {
-  auto names = [&](const std::string& word) { return command.answers_to(word); };
-  return expected_.empty() || std::any_of(expected_.begin(), expected_.end(), names);
+bool Commands::is_expected(std::string_view names) const {
+  if (expected_.empty()) return true;
+  std::vector<std::string_view> all = split(names, ' ');
+  return std::find_first_of(expected_.begin(), expected_.end(), all.begin(), all.end()) != expected_.end();
 }
 
 std::vector<std::string> Commands::take_rest(std::vector<std::string> words) {
@@ -268,44 +273,68 @@ void add_global_flags(Command root, GlobalFlags& flags) {
   root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests, 8 their bodies");
 }
 
+struct Family {
+  std::string_view names;  // of its commands below the root, with spaces between them
+  void (*add)(Commands&);
+  bool reads_tree = false;  // its commands need all others
+};
+
+// In the order of help.
+constexpr Family kFamilies[] = {
+    {"get", add_get},
+    {"describe", add_describe},
+    {"apply", add_apply},
+    {"diff", add_diff},
+    {"create", add_create},
+    {"replace", add_replace},
+    {"run", add_run},
+    {"expose", add_expose},
+    {"label annotate", add_label},
+    {"patch", add_patch},
+    {"edit", add_edit},
+    {"set", add_set},
+    {"scale autoscale", add_scale},
+    {"delete", add_delete},
+    {"logs", add_logs},
+    {"exec attach", add_exec},
+    {"cp", add_cp},
+    {"port-forward", add_port_forward},
+    {"events", add_events},
+    {"rollout", add_rollout},
+    {"certificate", add_certificate},
+    {"wait", add_wait},
+    {"why", add_why},
+    {"cordon uncordon drain taint", add_node},
+    {"top", add_top},
+    {"api-resources api-versions", add_api_resources},
+    {"explain", add_explain},
+    {"version", add_version},
+    {"cluster-info", add_cluster_info},
+    {"config", add_config},
+    {"auth", add_auth},
+    {"image", add_image},
+    {"volume", add_volume},
+    {"kustomize", add_kustomize},
+    {"backup restore store", add_backup},
+    {"doctor", add_doctor},
+    {"health", add_health},
+    {"boot", add_boot},
+    {"completion", add_completion},
+    {"proxy", add_proxy},
+    {"debug", add_debug},
+    {"kuberc", add_kuberc},
+    {"plugin", add_plugin, true},
+    {"help options alpha", add_help, true},
+};
+
 }  // namespace
 
 void add_commands(Commands& commands) {
   add_global_flags(commands.root(), commands.flags());
-  add_get(commands);
-  add_describe(commands);
-  add_apply(commands);
-  add_create(commands);
-  add_run(commands);
-  add_edit(commands);
-  add_set(commands);
-  add_scale(commands);
-  add_delete(commands);
-  add_logs(commands);
-  add_exec(commands);
-  add_cp(commands);
-  add_port_forward(commands);
-  add_events(commands);
-  add_rollout(commands);
-  add_certificate(commands);
-  add_wait(commands);
-  add_why(commands);
-  add_node(commands);
-  add_top(commands);
-  add_about(commands);
-  add_image(commands);
-  add_volume(commands);
-  add_kustomize(commands);
-  add_backup(commands);
-  add_doctor(commands);
-  add_health(commands);
-  add_boot(commands);
-  add_completion(commands);
-  add_proxy(commands);
-  add_debug(commands);
-  add_kuberc(commands);
-  add_plugin(commands);
-  add_help(commands);
+  auto needs_all = [&](const Family& family) { return family.reads_tree && commands.is_expected(family.names); };
+  const bool all = std::any_of(std::begin(kFamilies), std::end(kFamilies), needs_all);
+  for (const Family& family : kFamilies)
+    if (all || commands.is_expected(family.names)) family.add(commands);
 }
 
 }  // namespace coracle::ctl

@@ -41,10 +41,9 @@ class Commands {
   // Does what the line, which was read, asks for; there is something. Gives the exit code. Errors: the command's; bad_request for
   // another value of --dry-run.
   Result<int> run();
-  // The words of the line that will be read, where they are known: then what stands below a command that none of them names
-  // need not be made, and asked_for() is false for it.
+  // The words of the line that will be read, where they are known: then add_commands() only adds commands that one of them names.
   void expect(std::vector<std::string> words) { expected_ = std::move(words); }
-  bool asked_for(Command command) const;
+  bool is_expected(std::string_view names) const;  // one of "apply diff", as far as is known
   // The connection, made on first use.
   Result<Session*> session();
   GlobalFlags& flags() { return flags_; }
@@ -79,11 +78,14 @@ class Commands {
   std::string recorded_;
 };
 
-void add_commands(Commands& commands);  // all of the following, and the flags of all
+// The flags of all commands, and the commands that the line may name (Commands::expect()), by the functions below and some in
+// headers of their own. A line that can be read means the same as with all commands.
+void add_commands(Commands& commands);
 void add_get(Commands& commands);
-void add_apply(Commands& commands);   // apply, diff
-void add_create(Commands& commands);  // create, replace
-void add_run(Commands& commands);     // run, expose
+void add_apply(Commands& commands);
+void add_create(Commands& commands);
+void add_run(Commands& commands);
+void add_expose(Commands& commands);
 void add_delete(Commands& commands);
 void add_describe(Commands& commands);
 void add_logs(Commands& commands);
@@ -91,16 +93,16 @@ void add_exec(Commands& commands);  // exec, attach
 void add_cp(Commands& commands);
 void add_port_forward(Commands& commands);
 void add_events(Commands& commands);
-void add_edit(Commands& commands);  // edit, patch, label, annotate
+void add_edit(Commands& commands);
 void add_set(Commands& commands);
 void add_scale(Commands& commands);  // scale, autoscale
 void add_rollout(Commands& commands);
 void add_certificate(Commands& commands);  // certificate approve, deny
 void add_wait(Commands& commands);
 void add_why(Commands& commands);
-void add_node(Commands& commands);   // cordon, uncordon, drain, taint
-void add_top(Commands& commands);    // top pods, top nodes
-void add_about(Commands& commands);  // explain, version, and those of about.h, config.h, auth.h
+void add_node(Commands& commands);  // cordon, uncordon, drain, taint
+void add_top(Commands& commands);   // top pods, top nodes
+void add_version(Commands& commands);
 void add_image(Commands& commands);  // image list, pull, import, pack, remove
 void add_kustomize(Commands& commands);
 void add_volume(Commands& commands);  // volume export, import

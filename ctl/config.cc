@@ -236,7 +236,6 @@ Error unexpected_arguments(std::string_view command, const std::vector<std::stri
 void add_config(Commands& commands) {
   Command config = commands.add("config", "The kubeconfig in force");
   config.require_command();
-  if (!commands.asked_for(config)) return;
   add_readers(commands, config);
   add_changers(commands, config);
   add_config_setters(commands, config);

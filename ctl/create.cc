@@ -225,8 +225,6 @@ void add_create(Commands& commands) {
     if (!flags->selector.empty()) return Error(Code::bad_request, "--raw and --selector (-l) are mutually exclusive");
     return send_raw(commands, *flags, "POST", flags->raw);
   });
-  add_replace(commands);
-  if (!commands.asked_for(create)) return;
   add_create_kinds(commands, create);
   add_create_rbac(commands, create);
   add_create_token(commands, create);

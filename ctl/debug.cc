@@ -231,7 +231,6 @@ Result<int> run_debug(Commands& commands, DebugFlags& flags) {
 void add_debug(Commands& commands) {
   auto flags = std::make_shared<DebugFlags>();
   Command debug = commands.add("debug", "Look into a pod, a copy of it or a node with a container of your choice");
-  if (!commands.asked_for(debug)) return;
   debug.add_option("args", flags->args, "POD, KIND/NAME or node/NAME; then -- COMMAND [ARGS...]");
   debug.add_option("-f,--filename", flags->files, "file with the pod").delimiter(',');
   debug.add_option("--image", flags->image, "the image of the new container");

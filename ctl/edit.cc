@@ -246,8 +246,6 @@ Result<int> edit_all(Session& session, const EditFlags& flags, const std::vector
 }  // namespace
 
 void add_edit(Commands& commands) {
-  add_label(commands);
-  add_patch(commands);
   auto edit_flags = std::make_shared<EditFlags>();
   edit_flags->field_manager = "kubectl-edit";
   Command edit = commands.add("edit", "Edit objects in $EDITOR");

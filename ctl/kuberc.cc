@@ -201,7 +201,6 @@ Result<int> run_kuberc_set(Commands& commands, const KubercFlags& flags) {
 
 void add_kuberc(Commands& commands) {
   Command kuberc = commands.add("kuberc", "Your own preferences: aliases, and defaults of flags, in ~/.kube/kuberc");
-  if (!commands.asked_for(kuberc)) return;
   commands.on(kuberc, [kuberc]() -> Result<int> { return tell(help_of(kuberc, terminal_width())), 1; });
   auto view_flags = std::make_shared<KubercFlags>();
   Command view = commands.add("view", "Show the preferences", kuberc);

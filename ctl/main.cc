@@ -104,10 +104,9 @@ struct Program {
   Commands commands{command_line.root(), flags};
 };
 
-// Prints the help of the command that the line named; as a message where something else was expected of the line. Its tree holds
-// the line's values: a new one has the defaults.
-int print_help(Command given, bool as_message = false) {
-  std::vector<std::string> path = path_of(given);
+// Prints the help of the command that the line named; as a message where something else was expected of the line. The line's tree
+// holds its values: a new one has the defaults.
+int print_help(const std::vector<std::string>& path, bool as_message = false) {
   Program fresh;
   fresh.commands.expect(path);
   add_commands(fresh.commands);
@@ -136,45 +135,49 @@ std::vector<std::string> words_behind(Command root, std::vector<std::string> wor
   return parse_line(root, words).positionals;
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+int refuse_preferences(const Error& error) {
+  tell("error occurred while applying preferences " + error.text() + "\n");
+  return 1;
+}
+
+// What a shell or the build asks for.
+int run_internal(const std::vector<std::string>& words) {
+  Program program;
+  add_commands(program.commands);
+  bool completes = words.front() == "__complete";
+  auto done = completes ? run_complete(program.commands, {words.begin() + 1, words.end()}) : run_manual(program.commands);
+  return done ? *done : 1;
+}
+
+// The commands of a tree: those that the line may name, which takes a tenth of the time, or all. A line that cannot be read needs
+// all of them for its message.
+enum class Tree : uint8_t { named, all };
+
+// Reads the line and does what it says. Nothing if it cannot be read with Tree::named.
+std::optional<int> run_line(const char* name, std::vector<std::string> words, const std::optional<Preferences>& preferences,
+                            Tree tree) {
   Program program;
   Commands& commands = program.commands;
   Command root = program.command_line.root();
-  bool internal = !words.empty() && (words.front() == "__complete" || words.front() == "__manual");
-  Result<std::optional<Preferences>> preferences = std::optional<Preferences>();
-  if (!internal) preferences = read_preferences(words);
-  if (!preferences) {
-    tell("error occurred while applying preferences " + preferences.error().text() + "\n");
-    return 1;
-  }
-  if (!words.empty() && !internal && !*preferences) commands.expect(words);
+  if (tree == Tree::named) commands.expect(words);
   add_commands(commands);
-  if (words.empty()) return print_help(root);
-  if (internal) {
-    bool completes = words.front() == "__complete";
-    auto done = completes ? run_complete(commands, {words.begin() + 1, words.end()}) : run_manual(commands);
-    return done ? *done : 1;
-  }
-  if (*preferences) {
-    auto changed = apply_preferences(root, **preferences, words);
-    if (!changed) {
-      tell("error occurred while applying preferences " + changed.error().text() + "\n");
-      return 1;
-    }
+  if (preferences) {
+    auto changed = apply_preferences(root, *preferences, words);
+    if (!changed) return refuse_preferences(changed.error());
     words = *std::move(changed);
-    program.flags.plugin_policy = (*preferences)->plugin_policy;
-    program.flags.plugin_allowlist = (*preferences)->plugin_allowlist;
+    program.flags.plugin_policy = preferences->plugin_policy;
+    program.flags.plugin_allowlist = preferences->plugin_allowlist;
   }
   std::vector<std::string> own = commands.take_rest(words);
-  std::vector<const char*> line = {argv[0]};
+  std::vector<const char*> line = {name};
   for (const auto& word : own) line.push_back(word.c_str());
   auto help = program.command_line.parse(int(line.size()), line.data());
+  if (!help && tree == Tree::named) return std::nullopt;
   bool names_none = !help && help.error().text() == kNoCommand && words_behind(root, own).empty();
   if (names_none) {  // as kubectl: what could have been named, and a failure
     Command group = command_of(root, own);
     bool as_message = group.name() != "certificate" && group.name() != "rollout";
-    (void)print_help(group, as_message);
+    (void)print_help(path_of(group), as_message);
     return group.name() == "certificate" ? 0 : 1;
   }
   if (!help) {
@@ -184,7 +187,7 @@ int run(int argc, char** argv) {
     Command named = root.given_command();
     return named && named.name() == "diff" ? 2 : 1;  // for diff, 1 means that there is a difference
   }
-  if (*help || !commands.chosen()) return print_help(innermost(root));
+  if (*help || !commands.chosen()) return print_help(path_of(innermost(root)));
   commands.set_recorded(program.command_line.recorded(commands.rest()));
   auto done = commands.run();
   if (done) return *done;
@@ -192,10 +195,22 @@ int run(int argc, char** argv) {
   return 1;
 }
 
+int run(const char* name, const std::vector<std::string>& words) {
+  if (!words.empty() && (words.front() == "__complete" || words.front() == "__manual")) return run_internal(words);
+  auto preferences = read_preferences(words);
+  if (!preferences) return refuse_preferences(preferences.error());
+  if (words.empty()) return print_help({});
+  if (!*preferences) {  // these may name other commands
+    std::optional<int> code = run_line(name, words, std::nullopt, Tree::named);
+    if (code) return *code;
+  }
+  return run_line(name, words, *preferences, Tree::all).value_or(1);
+}
+
 }  // namespace
 }  // namespace coracle::ctl
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  return coracle::ctl::run(argc, argv);
+  return coracle::ctl::run(argv[0], {argv + 1, argv + argc});
 }

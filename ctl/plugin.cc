@@ -155,7 +155,6 @@ Result<int> run_plugin_list(Commands& commands, bool name_only) {
 
 void add_plugin(Commands& commands) {
   Command plugin = commands.add("plugin", "Programs called coraclectl-NAME or kubectl-NAME in PATH, which run as commands");
-  if (!commands.asked_for(plugin)) return;
   commands.on(plugin, [plugin]() -> Result<int> { return tell(help_of(plugin, terminal_width())), 1; });
   auto name_only = std::make_shared<bool>(false);
   Command list = commands.add("list", "All plugins in PATH", plugin);

@@ -392,7 +392,6 @@ Result<int> run_proxy(Commands& commands, const ProxyFlags& flags) {
 void add_proxy(Commands& commands) {
   auto flags = std::make_shared<ProxyFlags>();
   Command proxy = commands.add("proxy", "Serve the API on this machine without credentials, and a directory beside it");
-  if (!commands.asked_for(proxy)) return;
   commands.ignore_words(proxy);
   proxy.add_option("-p,--port", flags->port, "the port; 0: any free one, which is printed");
   proxy.add_option("--address", flags->address, "the address to listen on");

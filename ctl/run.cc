@@ -282,7 +282,9 @@ Result<int> run_pod(Commands& commands, RunFlags& flags, bool attach_given) {
   return code;
 }
 
-void add_pod(Commands& commands) {
+}  // namespace
+
+void add_run(Commands& commands) {
   auto flags = std::make_shared<RunFlags>();
   flags->field_manager = "kubectl-run";
   Command run_command = commands.add("run", "Run an image as a pod: NAME --image=IMAGE [-- ARGS...]");
@@ -370,13 +372,6 @@ void add_expose(Commands& commands) {
       return {};
     });
   });
-}
-
-}  // namespace
-
-void add_run(Commands& commands) {
-  add_pod(commands);
-  add_expose(commands);
 }
 
 }  // namespace coracle::ctl

@@ -250,7 +250,6 @@ Result<int> set_selector(Commands& commands, const SelectorFlags& flags) {
 void add_set(Commands& commands) {
   Command set = commands.add("set", "Set parts of objects");
   set.require_command();
-  if (!commands.asked_for(set)) return;
   auto image_flags = std::make_shared<SetFlags>();
   Command image = commands.add("image", "Images of containers: KIND/NAME CONTAINER=IMAGE", set);
   image_flags->add_to(commands, image);
