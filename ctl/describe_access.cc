@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How describe shows service accounts, roles and their bindings, Secrets, ConfigMaps and certificate requests. See describe.h.
 #include <arpa/inet.h>
-#include <openssl/bio.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <memory>
@@ -12,6 +8,7 @@
 #include "ctl/describe.h"
 #include "ctl/jsonpath.h"
 #include "ctl/policy_rules.h"
+#include "runtime/base/libcrypto.h"
 #include "runtime/base/text.h"
 #include "store/kinds/meta/metadata.h"
 #include "store/schema/table.h"
@@ -90,14 +87,16 @@ std::string secret_text(const json::value& object) {  // sizes, never the values
 
 // ---- certificate requests ----
 
-using RequestPtr = std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)>;
+using RequestPtr = std::unique_ptr<X509_REQ, decltype(X509_REQ_free)>;
 
+// Ends the process if libcrypto cannot be loaded.
 RequestPtr parse_request(const json::value& object) {
-  RequestPtr none(nullptr, &X509_REQ_free);
+  MUST(load_libcrypto());
+  RequestPtr none(nullptr, X509_REQ_free);
   auto pem = base64_decode(view::CertificateSigningRequest(object).spec().request());
   if (!pem) return none;
-  std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem->data(), int(pem->size())), &BIO_free);
-  return RequestPtr(bio ? PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr) : nullptr, &X509_REQ_free);
+  std::unique_ptr<BIO, decltype(BIO_free)> bio(BIO_new_mem_buf(pem->data(), int(pem->size())), BIO_free);
+  return RequestPtr(bio ? PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr) : nullptr, X509_REQ_free);
 }
 
 std::string asn1_text(const ASN1_STRING* string) {
@@ -126,8 +125,8 @@ void put_alternatives(std::string& text, const X509_REQ& request) {
   std::unique_ptr<STACK_OF(X509_EXTENSION), void (*)(STACK_OF(X509_EXTENSION)*)> extensions(
       X509_REQ_get_extensions(const_cast<X509_REQ*>(&request)),
       [](STACK_OF(X509_EXTENSION) * all) { sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free); });
-  std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> names(
-      static_cast<GENERAL_NAMES*>(X509V3_get_d2i(extensions.get(), NID_subject_alt_name, nullptr, nullptr)), &GENERAL_NAMES_free);
+  std::unique_ptr<GENERAL_NAMES, decltype(GENERAL_NAMES_free)> names(
+      static_cast<GENERAL_NAMES*>(X509V3_get_d2i(extensions.get(), NID_subject_alt_name, nullptr, nullptr)), GENERAL_NAMES_free);
   if (!names) return;
   std::vector<std::string> hosts, mails, uris, addresses;
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {

@@ -2,9 +2,6 @@
 // ConfigMaps and Secrets from literals, files, and files of environment variables. See generate.h.
 // Source: kubectl pkg/cmd/create/create_configmap.go, create_secret*.go; pkg/cmd/util/env_file.go.
 #include <dirent.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +14,7 @@
 #include "ctl/generate.h"
 #include "ctl/last_applied.h"
 #include "runtime/base/json.h"
+#include "runtime/base/libcrypto.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
@@ -140,18 +138,19 @@ json::object sorted_members(const Data& data, const std::function<std::string(co
   return members;
 }
 
-using BioPtr = std::unique_ptr<BIO, decltype(&BIO_free_all)>;
-BioPtr bio_of(const std::string& text) { return {BIO_new_mem_buf(text.data(), int(text.size())), &BIO_free_all}; }
+using BioPtr = std::unique_ptr<BIO, decltype(BIO_free_all)>;
+BioPtr bio_of(const std::string& text) { return {BIO_new_mem_buf(text.data(), int(text.size())), BIO_free_all}; }
 
 // Errors worded as those of Go's tls.X509KeyPair.
 Result<void> check_key_pair(const std::string& certificate, const std::string& key) {
+  TRY(load_libcrypto());
   auto certificate_bio = bio_of(certificate), key_bio = bio_of(key);
-  std::unique_ptr<X509, decltype(&X509_free)> parsed(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr),
-                                                     &X509_free);
-  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> private_key(
+  std::unique_ptr<X509, decltype(X509_free)> parsed(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr),
+                                                    X509_free);
+  std::unique_ptr<EVP_PKEY, decltype(EVP_PKEY_free)> private_key(
       PEM_read_bio_PrivateKey(
           key_bio.get(), nullptr, [](char*, int, int, void*) { return -1; }, nullptr),
-      &EVP_PKEY_free);
+      EVP_PKEY_free);
   ERR_clear_error();  // what OpenSSL says is worded below
   auto has = [](const std::string& text, const char* block) { return text.find(block) != text.npos; };
   auto fault = [](const std::string& text) { return Error(Code::bad_request, text); };

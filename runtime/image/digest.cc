@@ -2,10 +2,9 @@
 // SHA-256 with OpenSSL. See digest.h.
 #include "runtime/image/digest.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 
+#include "runtime/base/libcrypto.h"
 #include "runtime/base/text.h"
 
 namespace coracle::image {
@@ -20,7 +19,11 @@ Result<Digest> Digest::parse(std::string_view text) {
 }
 
 struct Sha256::Context {
-  EVP_MD_CTX* evp = EVP_MD_CTX_new();
+  EVP_MD_CTX* evp;
+  Context() {
+    MUST(load_libcrypto());
+    evp = EVP_MD_CTX_new();
+  }
   ~Context() { EVP_MD_CTX_free(evp); }
 };
 

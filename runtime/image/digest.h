@@ -29,7 +29,7 @@ class Digest {
 
 class Sha256 {
  public:
-  Sha256();
+  Sha256();  // ends the process if libcrypto cannot be loaded
   ~Sha256();
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;

@@ -13,6 +13,7 @@
 
 #include <csignal>
 
+#include "runtime/base/libcrypto.h"
 #include "runtime/image/fetch/confine.h"
 #include "runtime/image/fetch/export.h"
 #include "runtime/image/fetch/fetch.h"
@@ -88,6 +89,7 @@ Result<void> unpack(Wire& wire, const Job& job, const Fd& downloading) {
 }
 
 Result<void> serve() {
+  TRY(load_libcrypto());  // before confinement, which takes the right to open it
   Fd socket(kWire);
   sys::PeerCredentials store = TRY(sys::peer_credentials(socket));
   TRY(sys::die_with_parent(store.pid));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of certificate signing requests: a PKCS#10 request with a valid signature, known usages, a signer name; an approval,
 // denial or certificate cannot be changed. OpenSSL does the cryptography. Source: certificates.k8s.io/v1 API reference; RFC 2986.
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
 #include <memory>
 #include <set>
 
+#include "runtime/base/libcrypto.h"
 #include "runtime/base/text.h"
 #include "store/kinds/certificate/certificate_kinds.h"
 #include "store/schema/views.h"
@@ -43,6 +41,7 @@ bool next_block(BIO* bio, PemBlock& out) {
 
 // The problem of a request; "": none.
 std::string request_problem(const std::string& text) {
+  if (auto loaded = load_libcrypto(); !loaded) return loaded.error().text();
   Owned<BIO> bio(BIO_new_mem_buf(text.data(), int(text.size())));
   PemBlock block;
   if (!bio || !next_block(bio.get(), block) || block.type != "CERTIFICATE REQUEST")
@@ -60,6 +59,7 @@ std::string request_problem(const std::string& text) {
 
 std::string certificate_problem(const std::string& text) {
   if (text.empty()) return {};
+  if (auto loaded = load_libcrypto(); !loaded) return loaded.error().text();
   Owned<BIO> bio(BIO_new_mem_buf(text.data(), int(text.size())));
   if (!bio) return "out of memory";
   int blocks = 0;
