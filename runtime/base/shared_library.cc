@@ -7,7 +7,9 @@
 namespace coracle {
 
 Result<SharedLibrary> SharedLibrary::load(const char* name) {
-  void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed: its destructors run at exit
+  // Never closed: its destructors run at exit. Lazy: to find all functions that the library and its own libraries call takes up to
+  // half a millisecond.
+  void* handle = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
   if (!handle) return Error(Code::unavailable, std::string(name) + " cannot be loaded: " + ::dlerror());
   return SharedLibrary(name, handle);
 }
