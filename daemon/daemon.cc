@@ -181,6 +181,7 @@ api::Config api_config(const Config& config, const NodeIdentity& identity, std::
   to.node_name = identity.node_name;
   to.cluster_domain = config.cluster_domain;
   to.kubeconfig_path = config.config_dir + "/admin.kubeconfig";
+  to.local_socket_dir = config.run_dir;
   std::vector<std::string> addresses = {"127.0.0.1"};
   std::vector<std::string> asked = config.listen.empty() ? std::vector<std::string>{identity.node_address} : config.listen;
   for (const auto& address : asked)

@@ -21,7 +21,7 @@ Error broken_off() { return Error(Code::bad_request, "the request body could not
 
 }  // namespace
 
-BodyReader::BodyReader(TlsConnection& connection, const Head& head, bool as_sent, std::optional<BodyPace> pace)
+BodyReader::BodyReader(Connection& connection, const Head& head, bool as_sent, std::optional<BodyPace> pace)
     : connection_(connection),
       chunked_(head.chunked),
       to_invite_(head.awaits_continue),

@@ -14,7 +14,7 @@
 
 #include "daemon/api/head.h"
 #include "daemon/api/recode.h"
-#include "daemon/api/tls.h"
+#include "daemon/api/connection.h"
 #include "runtime/base/result.h"
 
 namespace coracle::api {
@@ -38,7 +38,7 @@ class BodyReader {
   using Take = std::function<bool(std::string_view)>;
 
   // `as_sent`: it is not decompressed. Without a pace, only the connection's own deadline applies.
-  BodyReader(TlsConnection& connection, const Head& head, bool as_sent, std::optional<BodyPace> pace);
+  BodyReader(Connection& connection, const Head& head, bool as_sent, std::optional<BodyPace> pace);
 
   // Sends 100 Continue to a client that waits for it, once. Call before the response.
   void invite();
@@ -65,7 +65,7 @@ class BodyReader {
   Result<void> step_aside();
   Result<void> step_back();
 
-  TlsConnection& connection_;
+  Connection& connection_;
   const bool chunked_;
   bool to_invite_;
   std::optional<BodyPace> pace_;

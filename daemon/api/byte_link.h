@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/api/tls.h"
+#include "daemon/api/connection.h"
 #include "daemon/api/websocket.h"
 
 namespace coracle::api {
@@ -27,19 +27,19 @@ class ByteLink {
 
 class PlainLink : public ByteLink {
  public:
-  explicit PlainLink(TlsConnection& connection) : connection_(connection) { connection.set_write_timeout(kStreamTimeout); }
+  explicit PlainLink(Connection& connection) : connection_(connection) { connection.set_write_timeout(kStreamTimeout); }
   Result<std::string> read() override;
   bool write(std::string_view bytes) override { return connection_.write(bytes) && connection_.flush(); }
   void end() override {}
   const Fd& socket() const override { return connection_.socket(); }
 
  private:
-  TlsConnection& connection_;
+  Connection& connection_;
 };
 
 class TunnelLink : public ByteLink {
  public:
-  TunnelLink(TlsConnection& connection, WebSocket socket) : connection_(connection), socket_(std::move(socket)) {
+  TunnelLink(Connection& connection, WebSocket socket) : connection_(connection), socket_(std::move(socket)) {
     connection.set_write_timeout(kStreamTimeout);
   }
   Result<std::string> read() override;
@@ -48,7 +48,7 @@ class TunnelLink : public ByteLink {
   const Fd& socket() const override { return connection_.socket(); }
 
  private:
-  TlsConnection& connection_;
+  Connection& connection_;
   WebSocket socket_;
 };
 

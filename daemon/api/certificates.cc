@@ -14,6 +14,7 @@
 #include "daemon/auth/openssl.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/client/local_socket.h"
 
 namespace coracle::api {
 namespace {
@@ -258,10 +259,15 @@ Result<KeyPair> Pki::client(std::string_view common_name, const std::vector<std:
   return issue(ca_, request);
 }
 
-std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client) {
+std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client, std::string_view socket) {
   std::string text = "apiVersion: v1\nkind: Config\ncurrent-context: coracle\nclusters:\n- name: coracle\n  cluster:\n";
   text += "    server: " + std::string(server) + "\n    certificate-authority-data: " + base64_encode(ca) + "\n";
-  text += "contexts:\n- name: coracle\n  context:\n    cluster: coracle\n    user: admin\nusers:\n- name: admin\n  user:\n";
+  text += "contexts:\n- name: coracle\n  context:\n    cluster: coracle\n    user: admin\n";
+  if (!socket.empty()) {
+    text += "    extensions:\n    - name: " + std::string(kLocalSocketExtension) + "\n";
+    text += "      extension: {path: " + quoted(socket) + "}\n";
+  }
+  text += "users:\n- name: admin\n  user:\n";
   text += "    client-certificate-data: " + base64_encode(client.certificate) + "\n";
   text += "    client-key-data: " + base64_encode(client.key) + "\n";
   return text;

@@ -73,8 +73,8 @@ class Pki {
   std::string token_key_;
 };
 
-// A kubeconfig for `server` with embedded certificates and key.
-std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client);
+// A kubeconfig for `server` with embedded certificates and key. `socket`: the path of the local socket; "": there is none.
+std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client, std::string_view socket = {});
 // Writes the file, readable by root only, if its content differs. Errors: of the file.
 Result<void> write_kubeconfig(const std::string& path, std::string_view text);
 

@@ -77,7 +77,7 @@ void read_input(WebSocket& socket, const Fd& connection, ExecRun& run, Stdin& in
 
 void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
   ChannelProtocol protocol = channel_protocol(socket.protocol()).value_or(ChannelProtocol{1, false});
-  TlsConnection& connection = call.exchange.connection;
+  Connection& connection = call.exchange.connection;
   connection.set_write_timeout(kStreamTimeout);
   ExecChannels channels(socket, protocol);
   // An empty message on each channel tells the client that it is connected. It is not sent in version 5: client-go may receive it

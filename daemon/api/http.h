@@ -14,7 +14,7 @@
 
 #include "daemon/api/body.h"
 #include "daemon/api/head.h"
-#include "daemon/api/tls.h"
+#include "daemon/api/connection.h"
 #include "runtime/base/result.h"
 
 namespace coracle::api {
@@ -40,12 +40,12 @@ constexpr std::chrono::milliseconds kDrainTime{500};
 class Exchange {
  public:
   // `notice_peer`: see below; empty in tests.
-  Exchange(const Head& head, TlsConnection& connection, bool is_long, BodyReader& body,
+  Exchange(const Head& head, Connection& connection, bool is_long, BodyReader& body,
            std::function<std::stop_token()> notice_peer = {})
       : head(head), connection(connection), is_long(is_long), body_(body), notice_peer_(std::move(notice_peer)) {}
 
   const Head& head;
-  TlsConnection& connection;
+  Connection& connection;
   const bool is_long;  // result of IsLong: a watch or a stream
   Answer answer;
 
@@ -72,7 +72,7 @@ class Exchange {
 
   // After this call the handler writes to the connection itself, including the head. `answer` is not sent; its status is used for
   // metrics and audit only.
-  TlsConnection& take_over(int status = 200) {
+  Connection& take_over(int status = 200) {
     taken_ = true;
     answer.status = status;
     if (when_taken) when_taken();
@@ -115,7 +115,7 @@ class ChunkedAnswer {
 
  private:
   Exchange& exchange_;
-  TlsConnection& connection_;
+  Connection& connection_;
   const bool chunked_;
 };
 

@@ -2,6 +2,8 @@
 // See http_server.h: the acceptor and the worker pool.
 #include "daemon/api/http_server.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <deque>
 #include <map>
@@ -40,7 +42,7 @@ constexpr std::chrono::milliseconds kLingerTime{2000};
 constexpr size_t kDiscardPiece = 256 << 10;
 
 // `stays`: the connection is kept for the next request.
-bool write_answer(TlsConnection& connection, const Head& asked, const Answer& answer, bool stays) {
+bool write_answer(Connection& connection, const Head& asked, const Answer& answer, bool stays) {
   const std::string_view whole(answer.body);
   const std::span<const std::string_view> pieces = answer.pieces.empty() ? std::span(&whole, 1) : std::span(answer.pieces);
   size_t bytes = 0;
@@ -86,7 +88,8 @@ struct HttpServer::State {
   IsLong is_long;
   Refuse refuse;
   HttpServerLimits limits;
-  std::vector<Fd> listeners;
+  std::vector<Fd> listeners;  // that of the local socket is the last
+  LocalSocket local;
   sys::ReadySet ready;
   sys::Wakeup wakeup;
   Guarded<Shared> shared;
@@ -160,17 +163,17 @@ void HttpServer::State::stirred(uint64_t token) {
   if (!readable) return;
   // A peer that has left needs no thread: thousands may leave at once.
   if (readable->lingers > 0) throw_away(std::move(readable));
-  else if (sys::has_left(readable->tls.socket())) readable->tls.close(), drop_long_head(*readable);
+  else if (sys::has_left(readable->stream.socket())) readable->stream.close(), drop_long_head(*readable);
   else hand_over(std::move(readable));
 }
 
 // Discards input after a final response, without a thread and at little cost.
 void HttpServer::State::throw_away(ClientConnectionPtr connection) {
-  auto count = sys::discard(connection->tls.socket(), std::min(connection->lingers, kDiscardPiece));
+  auto count = sys::discard(connection->stream.socket(), std::min(connection->lingers, kDiscardPiece));
   bool nothing_yet = !count && count.error().code() == Code::unavailable;
   size_t taken = count ? *count : 0;
   bool goes_on = nothing_yet || (taken > 0 && taken < connection->lingers);
-  if (!goes_on) return connection->tls.close();
+  if (!goes_on) return connection->stream.close();
   connection->lingers -= taken;
   keep_idle(std::move(connection));
 }
@@ -181,8 +184,8 @@ std::stop_token HttpServer::State::notice_peer(ClientConnection& connection) {
     b.noticing.insert_or_assign(connection.token, source);
     return b.stopping;
   });
-  if (stopping || connection.tls.has_buffered_input()) source.request_stop();
-  int fd = connection.tls.socket().get();
+  if (stopping || connection.stream.has_buffered_input()) source.request_stop();
+  int fd = connection.stream.socket().get();
   bool known = std::exchange(connection.in_set, true);
   auto armed = known ? ready.arm_again(fd, connection.token) : ready.add_once(fd, connection.token);
   if (!armed) source.request_stop();
@@ -203,13 +206,17 @@ void HttpServer::State::resume_accepting() {
 }
 
 void HttpServer::State::accept(const Fd& listener) {
+  const bool is_local = !local.path.empty() && &listener == &listeners.back();
   for (int i = 0; i < kAcceptedAtOnce; i++) {
-    auto socket = sys::accept_tcp(listener);
+    uid_t uid = 0;
+    auto socket = is_local ? sys::accept_local(listener, uid) : sys::accept_tcp(listener);
     if (!socket) {
       if (socket.error().code() != Code::unavailable) pause_accepting(socket.error());
       return;
     }
-    auto connection = std::make_shared<ClientConnection>(*std::move(socket), tls.current());
+    if (uid != 0 && uid != ::geteuid()) continue;  // others use the network
+    auto connection = is_local ? std::make_shared<ClientConnection>(*std::move(socket), local.user())
+                               : std::make_shared<ClientConnection>(*std::move(socket), tls.current());
     bool full = shared.with([&](Shared& b) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
@@ -224,7 +231,7 @@ void HttpServer::State::accept(const Fd& listener) {
 // without credentials.
 bool HttpServer::State::close_least_wanted() {
   auto worst = shared.with([](Shared& b) { return b.idle.take_least_wanted(); });
-  if (worst) worst->tls.close(), drop_long_head(*worst);
+  if (worst) worst->stream.close(), drop_long_head(*worst);
   return worst != nullptr;
 }
 
@@ -236,13 +243,13 @@ sys::Timeout HttpServer::State::close_the_overdue() {
     while (auto connection = b.idle.take_overdue(now)) overdue.push_back(std::move(connection));
     return std::min(accept_again.value_or(SteadyTime::max()), b.idle.first_end());
   });
-  for (auto& connection : overdue) connection->tls.close(), drop_long_head(*connection);
+  for (auto& connection : overdue) connection->stream.close(), drop_long_head(*connection);
   if (soonest == SteadyTime::max()) return std::nullopt;
   return std::chrono::ceil<std::chrono::milliseconds>(soonest - now);
 }
 
 void HttpServer::State::keep_idle(ClientConnectionPtr connection) {
-  int fd = connection->tls.socket().get();
+  int fd = connection->stream.socket().get();
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
   connection->idle_since = std::chrono::steady_clock::now();
@@ -299,13 +306,13 @@ void HttpServer::State::work() {
   while (auto connection = next()) {
     attend(connection);
     bool stopping = shared.with([&](Shared& b) { return b.stopping; });
-    bool done = connection->tls.broken() || stopping;
+    bool done = connection->stream.broken() || stopping;
     if (done) {
-      connection->tls.close();
+      connection->stream.close();
       drop_long_head(*connection);
       shared.with([&](Shared& b) { b.serving.erase(connection->token); });
     } else {
-      connection->tls.release_buffers();
+      connection->stream.release_buffers();
       keep_idle(std::move(connection));
     }
   }
@@ -315,9 +322,9 @@ void HttpServer::State::work() {
 void HttpServer::State::attend(const ClientConnectionPtr& connection) {
   if (!connection->greeted) {
     auto deadline = std::min(connection->idle_until, std::chrono::steady_clock::now() + kTimeout);
-    auto greeted = connection->tls.handshake(deadline);
+    auto greeted = connection->stream.handshake(deadline);
     if (!greeted && greeted.error().code() == Code::timeout) return;  // continues when more has arrived, until idle_until
-    if (!greeted) return connection->tls.close();
+    if (!greeted) return connection->stream.close();
     connection->greeted = true;
   }
   connection->idle_until = std::chrono::steady_clock::now() + limits.rest;
@@ -326,7 +333,7 @@ void HttpServer::State::attend(const ClientConnectionPtr& connection) {
   for (bool seen = true; more_to_serve(*connection, seen || connection->hurries); seen = false) {
     Served served = serve_one(*connection);
     if (served != Served::later) drop_long_head(*connection);
-    if (served == Served::never) return connection->tls.close();
+    if (served == Served::never) return connection->stream.close();
     if (served == Served::later) return void(connection->idle_until = *connection->head_until);
     if (served == Served::lingers) return;
     connection->idle_until = std::chrono::steady_clock::now() + limits.rest;
@@ -336,16 +343,16 @@ void HttpServer::State::attend(const ClientConnectionPtr& connection) {
 // Waits a moment: so a busy client's next request is served without passing through the acceptor. `is_likely`: the request is
 // there, most likely, and is read without asking the kernel first.
 bool HttpServer::State::more_to_serve(ClientConnection& connection, bool is_likely) {
-  TlsConnection& tls = connection.tls;
+  Connection& stream = connection.stream;
   auto read_what_is_there = [&] {
-    if (tls.peer_gone()) tls.close();
-    return tls.has_buffered_input();
+    if (stream.peer_gone()) stream.close();
+    return stream.has_buffered_input();
   };
-  if (tls.has_buffered_input() || (is_likely && read_what_is_there())) return true;
-  if (tls.broken()) return false;
+  if (stream.has_buffered_input() || (is_likely && read_what_is_there())) return true;
+  if (stream.broken()) return false;
   bool busy = shared.with([](const Shared& b) { return !b.waiting.empty() || b.stopping; });
   SteadyTime began = std::chrono::steady_clock::now();
-  auto woken = sys::wait_ready(tls.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
+  auto woken = sys::wait_ready(stream.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
   if (!woken.first.readable) return connection.hurries = false;
   connection.hurries = std::chrono::steady_clock::now() - began < kNoWait;
   return read_what_is_there();
@@ -365,10 +372,10 @@ Result<std::string> HttpServer::State::read_head(ClientConnection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
   if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
-  connection.tls.set_read_deadline(std::min(*connection.head_until, now + kTimeout));
+  connection.stream.set_read_deadline(std::min(*connection.head_until, now + kTimeout));
   for (;;) {
     size_t bytes_max = connection.long_head ? kHeadBytesMax : kUsualHeadBytes;
-    auto head = connection.tls.read_until(end_of_head, bytes_max);
+    auto head = connection.stream.read_until(end_of_head, bytes_max);
     bool long_one =
         !connection.long_head && ((head && head->size() > kUsualHeadBytes) || (!head && head.error().code() == Code::too_large));
     if (long_one && !take_long_head(connection))
@@ -415,8 +422,8 @@ HttpServer::State::Served HttpServer::State::serve_one(ClientConnection& connect
   Slot slot = occupies ? Slot::watch : Slot::request;
   if (!take(slot)) return refuse_one(connection, *head, busy());
   Scope leave_at_last([&] { leave(slot); });
-  if (occupies) connection.tls.release_buffers();
-  else connection.tls.keep_buffers();
+  if (occupies) connection.stream.release_buffers();
+  else connection.stream.keep_buffers();
   return process(connection, *head, handler, slot);
 }
 
@@ -431,7 +438,7 @@ HttpServer::State::Served HttpServer::State::refuse_one(ClientConnection& connec
     refuse(exchange, why);
   };
   Served served = process(connection, as, refuse_it, slot);
-  return unread && served == Served::never && !connection.tls.broken() ? linger(connection) : served;
+  return unread && served == Served::never && !connection.stream.broken() ? linger(connection) : served;
 }
 
 void HttpServer::State::call(Exchange& exchange, const Handler& with) const {
@@ -483,7 +490,7 @@ bool HttpServer::State::clear_body(Exchange& exchange, BodyReader& body, Slot& s
 }
 
 HttpServer::State::Served HttpServer::State::linger(ClientConnection& connection) const {
-  connection.tls.finish();
+  connection.stream.finish();
   connection.lingers = kLingerBytesMax;
   connection.idle_until = std::chrono::steady_clock::now() + kLingerTime;
   return Served::lingers;
@@ -492,25 +499,25 @@ HttpServer::State::Served HttpServer::State::linger(ClientConnection& connection
 // The body of a long request is a stream: it is passed on without decompression.
 HttpServer::State::Served HttpServer::State::process(ClientConnection& connection, const Head& head, const Handler& with,
                                                      Slot& slot) {
-  TlsConnection& tls = connection.tls;
-  bool streams = slot == Slot::watch;
+  Connection& stream = connection.stream;
+  bool is_long = slot == Slot::watch;
   std::optional<BodyPace> pace;
-  if (streams) tls.set_read_deadline(SteadyTime::max());
+  if (is_long) stream.set_read_deadline(SteadyTime::max());
   else pace = BodyPace{limits.body, limits.body_grace};
-  BodyReader body(tls, head, streams, pace);
-  Exchange exchange(head, tls, streams, body, [&] { return notice_peer(connection); });
+  BodyReader body(stream, head, is_long, pace);
+  Exchange exchange(head, stream, is_long, body, [&] { return notice_peer(connection); });
   if (slot == Slot::request && head.has_body()) exchange.when_body_waits(wait_for_body(slot));
   auto wait_for_it = [&] { return wait_for_reader(exchange, slot); };
-  if (!streams) tls.set_before_wait([&wait_for_it] { return wait_for_it(); });
+  if (!is_long) stream.set_before_wait([&wait_for_it] { return wait_for_it(); });
   call(exchange, with);
   shared.with([&](Shared& b) { b.noticing.erase(connection.token); });
   bool stays = head.keep_alive && (!exchange.taken() || exchange.reusable) && clear_body(exchange, body, slot);
-  if (!exchange.taken()) stays = write_answer(tls, head, exchange.answer, stays) && stays;
+  if (!exchange.taken()) stays = write_answer(stream, head, exchange.answer, stays) && stays;
   // Before the end of the response is sent, because the client may send its next request at once.
   exchange.take_held().reset();
   leave(slot);
-  bool sent = tls.flush();
-  tls.set_before_wait(nullptr);
+  bool sent = stream.flush();
+  stream.set_before_wait(nullptr);
   if (!sent) return Served::never;
   if (stays) return Served::again;
   return exchange.taken() || body.complete() ? Served::never : linger(connection);
@@ -521,16 +528,28 @@ HttpServer::HttpServer(TlsSettings& tls, Handler handler, IsLong is_long, Refuse
 
 HttpServer::~HttpServer() { stop(); }
 
-Result<std::vector<sys::Endpoint>> HttpServer::start(const std::vector<sys::Endpoint>& listen_on) {
+Result<std::vector<sys::Endpoint>> HttpServer::start(const std::vector<sys::Endpoint>& listen_on, LocalSocket local) {
   (void)std::signal(SIGPIPE, SIG_IGN);  // so that a write to a closed connection returns an error
   std::vector<sys::Endpoint> bound;
   TRY(state_->ready.add(state_->wakeup.fd(), kWakeupToken));
+  auto listen = [&](Fd listener) {
+    state_->listeners.push_back(std::move(listener));
+    return state_->ready.add(state_->listeners.back().get(), state_->listeners.size());
+  };
   for (const auto& endpoint : listen_on) {
     auto listener = sys::listen_tcp(endpoint.address, endpoint.port);
     if (!listener) return state_->listeners.clear(), listener.take_error();
     bound.push_back(sys::local_endpoint(*listener));
-    state_->listeners.push_back(*std::move(listener));
-    TRY(state_->ready.add(state_->listeners.back().get(), state_->listeners.size()));
+    TRY(listen(*std::move(listener)));
+  }
+  if (!local.path.empty()) {
+    auto listener = sys::listen_local(local.path);
+    if (listener) {
+      TRY(listen(*std::move(listener)));
+      state_->local = std::move(local);
+    } else {
+      log_warning("api", "there is no local socket: " + listener.error().text());
+    }
   }
   state_->acceptor = start_thread("acceptor", [state = state_.get()](std::stop_token stop) { state->accept_connections(stop); });
   return bound;
@@ -541,6 +560,7 @@ void HttpServer::stop() {
   state_->wakeup.signal();
   if (state_->acceptor.joinable()) state_->acceptor.join();
   state_->listeners.clear();
+  if (!state_->local.path.empty()) (void)sys::unlink(state_->local.path);  // a client that finds none uses the network
   std::map<uint64_t, std::stop_source> noticing;
   auto open = state_->shared.with([&](Shared& b) {
     b.stopping = true;
@@ -552,11 +572,13 @@ void HttpServer::stop() {
     return all;
   });
   for (auto& [token, source] : noticing) source.request_stop();
-  for (auto& connection : open) sys::shut_down(connection->tls.socket());  // wakes reads, writes and watches
+  for (auto& connection : open) sys::shut_down(connection->stream.socket());  // wakes reads, writes and watches
   state_->shared.notify();
   state_->shared.wait(
       std::stop_token(), [](const Shared& b) { return b.threads == 0; }, [](Shared&) {});
 }
+
+const std::string& HttpServer::local_socket() const { return state_->local.path; }
 
 HttpServer::Counts HttpServer::counts() const {
   return state_->shared.with([](const Shared& b) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server: it listens, accepts TLS connections, reads requests and passes each one to a handler.
+// The HTTP server: it listens, accepts connections over TLS and over a local socket, reads requests and passes each one to a
+// handler.
 //   acceptor (1 thread): listeners and idle connections ──readable──▶ worker pool (grows and shrinks) ──▶ handler
 //                            ▲──────────────── keep-alive: idle again ──────┘
 // An idle connection uses memory but no thread. A thread is used by a running request or watch, and by a request that waits for
@@ -14,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/api/connection.h"
 #include "daemon/api/http.h"
-#include "daemon/api/tls.h"
 #include "runtime/base/result.h"
 
 namespace coracle::api {
@@ -37,6 +38,13 @@ struct HttpServerLimits {  // tests use small values
   std::chrono::milliseconds rest{300'000};      // idle time between two requests
 };
 
+// A Unix socket for this machine's root, and for whom the server runs as: no TLS is needed, because the kernel says who has
+// connected. Others are turned away. Source: unix(7), SO_PEERCRED.
+struct LocalSocket {
+  std::string path;               // "": there is none
+  std::function<UserPtr()> user;  // whom its requests come from; called by one thread
+};
+
 class HttpServer {
  public:
   using Handler = std::function<void(Exchange&)>;
@@ -49,9 +57,10 @@ class HttpServer {
   ~HttpServer();
 
   // Starts listening on numeric addresses; port 0 picks a free one. Returns the bound endpoints in order. Errors: as
-  // sys::listen_tcp; then nothing listens.
-  Result<std::vector<sys::Endpoint>> start(const std::vector<sys::Endpoint>& listen_on);
-  void stop();  // closes all connections; blocks until no handler runs
+  // sys::listen_tcp; then nothing listens. Without the local socket it goes on, with a warning: clients take the network.
+  Result<std::vector<sys::Endpoint>> start(const std::vector<sys::Endpoint>& listen_on, LocalSocket local = {});
+  void stop();                              // closes all connections; blocks until no handler runs
+  const std::string& local_socket() const;  // its path; "": there is none
 
   struct Counts {
     int connections = 0, resting = 0, requests = 0, watches = 0, bodies = 0, threads = 0, long_heads = 0;

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/api/tls.h"
+#include "daemon/api/connection.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
 
@@ -18,8 +18,9 @@ namespace coracle::api {
 
 // A connection of one client, during its requests and between them.
 struct ClientConnection {
-  explicit ClientConnection(Fd socket, std::shared_ptr<SSL_CTX> context) : tls(std::move(socket), std::move(context)) {}
-  TlsConnection tls;
+  ClientConnection(Fd socket, std::shared_ptr<SSL_CTX> context) : stream(std::move(socket), std::move(context)) {}
+  ClientConnection(Fd socket, UserPtr user) : stream(std::move(socket), std::move(user)) {}
+  Connection stream;
   uint64_t token = 0;
   bool greeted = false;  // the handshake is complete
   SteadyTime idle_since{};

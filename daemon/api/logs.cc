@@ -103,7 +103,7 @@ class LogOutput {  // opened by the first byte, so that an earlier error gets a 
     return true;
   }
   bool still_there() {
-    TlsConnection& connection = call_.exchange.connection;
+    Connection& connection = call_.exchange.connection;
     if (connection.peer_gone() || (connection.has_buffered_input() && !socket_)) return false;
     left_ = call_.exchange.notice_peer();
     return true;

@@ -45,7 +45,7 @@ bool offers_tunnel(const Head& head) {
 
 Result<void> over_websocket(Call& call, const ForwardRequest& request) {
   PodStreams& streams = call.context.streams;
-  TlsConnection& connection = call.exchange.connection;
+  Connection& connection = call.exchange.connection;
   if (offers_tunnel(call.head())) {
     WebSocket socket = TRY(WebSocket::accept(call.exchange, {kTunnel}));
     TunnelLink link(connection, std::move(socket));

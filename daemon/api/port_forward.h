@@ -16,7 +16,7 @@ struct ForwardRequest {
 };
 
 void forward_streams(PodStreams& streams, ByteLink& link, const ForwardRequest& request);  // port_forward_spdy.cc
-void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket,
+void forward_channels(PodStreams& streams, Connection& connection, WebSocket& socket,
                       const ForwardRequest& request);  // …_websocket.cc
 
 }  // namespace coracle::api

@@ -16,7 +16,7 @@ namespace {
 
 class ForwardChannels {
  public:
-  ForwardChannels(TlsConnection& connection, WebSocket& socket)
+  ForwardChannels(Connection& connection, WebSocket& socket)
       : connection_(connection),
         socket_(socket),
         protocol_(channel_protocol(socket.protocol()).value_or(ChannelProtocol{4, false})) {}
@@ -102,7 +102,7 @@ class ForwardChannels {
     }
   }
 
-  TlsConnection& connection_;
+  Connection& connection_;
   WebSocket& socket_;
   const ChannelProtocol protocol_;
   sys::Wakeup taken_;
@@ -113,7 +113,7 @@ class ForwardChannels {
 
 }  // namespace
 
-void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket, const ForwardRequest& request) {
+void forward_channels(PodStreams& streams, Connection& connection, WebSocket& socket, const ForwardRequest& request) {
   connection.set_write_timeout(kStreamTimeout);
   ForwardChannels channels(connection, socket);
   channels.begin(streams, request);

@@ -19,6 +19,8 @@
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
+#include "runtime/sys/file.h"
+#include "store/client/local_socket.h"
 #include "store/object/status.h"
 
 namespace coracle::api {
@@ -136,6 +138,7 @@ struct Server::State {
   HandlerContext context;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
+  Guarded<UserPtr> administrator;  // whom the administrator's certificate names
   std::string ca;
   std::optional<auth::Tokens> tokens;
   std::optional<auth::Authenticator> authenticator;
@@ -157,6 +160,7 @@ struct Server::State {
   void serve(Exchange& exchange);
   void maintain(std::stop_token stop);
   Result<void> renew();
+  Result<void> set_administrator(const KeyPair& admin);
   Result<void> tell_administrator(const KeyPair& admin) const;
 };
 
@@ -325,7 +329,15 @@ Result<void> Server::State::prepare() {
   context.ca = &ca;
   context.registry.set_token_issuer(&*tokens);
   context.registry.set_guard(&guard);
+  TRY(set_administrator(made.admin()));
   pki.with([&](auto& p) { p.emplace(std::move(made)); });
+  return {};
+}
+
+Result<void> Server::State::set_administrator(const KeyPair& admin) {
+  CertificateInfo info = TRY(read_certificate_info(admin.certificate));
+  UserPtr user = auth::user_of_certificate(info.common_name, info.organizations, sha256_fingerprint(admin.certificate));
+  administrator.with([&](UserPtr& now) { now = std::move(user); });
   return {};
 }
 
@@ -334,7 +346,12 @@ Result<void> Server::State::tell_administrator(const KeyPair& admin) const {
   sys::Endpoint at = bound.front();
   if (at.address == "0.0.0.0") at.address = "127.0.0.1";
   if (at.address == "::") at.address = "::1";
-  return write_kubeconfig(config.kubeconfig_path, make_kubeconfig("https://" + at.text(), ca, admin));
+  const std::string server = "https://" + at.text();
+  const std::string& socket = http_server.local_socket();
+  if (!socket.empty())
+    TRY(sys::replace_file(local_socket_identity_path(socket), local_socket_identity(server, ca, admin.certificate), 0600,
+                          sys::Durability::volatile_));
+  return write_kubeconfig(config.kubeconfig_path, make_kubeconfig(server, ca, admin, socket));
 }
 
 Result<void> Server::State::renew() {
@@ -342,6 +359,7 @@ Result<void> Server::State::renew() {
   bool changed = TRY(now.renew(names_of(config), clock));
   if (!changed) return {};
   TRY(tls.set(now.serving().certificate, now.serving().key, ca));
+  TRY(set_administrator(now.admin()));
   TRY(tell_administrator(now.admin()));
   pki.with([&](auto& p) { p.emplace(std::move(now)); });
   log_notice("api", "certificates were renewed");
@@ -380,7 +398,11 @@ Result<void> Server::start() {
   auto wake_maintenance = [state = state_.get()] { state->stir(false); };
   TRY(state_->flow_objects.follow(wake_maintenance).wrap("follow the flow schemas"));
   state_->flow_objects.reconcile();
-  state_->bound = TRY(state_->http_server.start(state_->config.listen));
+  LocalSocket local;
+  if (!state_->config.local_socket_dir.empty() && !state_->config.kubeconfig_path.empty() && !state_->config.listen.empty())
+    local = {state_->config.local_socket_dir + "/api.sock",
+             [state = state_.get()] { return state->administrator.with([](const UserPtr& now) { return now; }); }};
+  state_->bound = TRY(state_->http_server.start(state_->config.listen, std::move(local)));
   TRY(state_->tell_administrator(admin()));
   state_->maintenance = start_thread("maintenance", [state = state_.get()](std::stop_token stop) { state->maintain(stop); });
   return {};

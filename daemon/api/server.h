@@ -41,6 +41,7 @@ struct Config {
   std::string cluster_domain = "cluster.local";
   std::string system_logs = "/var/log";  // directory that a node's proxy serves at /logs/
   std::string kubeconfig_path;           // "": none is written
+  std::string local_socket_dir;          // /run/coracle; "": no local socket. It is made only for the kubeconfig
   auth::AuditSettings audit;             // without paths: no audit
   auth::TokenSettings tokens;            // an empty issuer is derived from cluster_domain
   std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
@@ -64,7 +65,7 @@ class Server {
   void clock_was_set();
 
   // Creates or reads the certificates, becomes the registry's token issuer, listens, and writes the kubeconfig (for the first
-  // listener). Errors: of files and of the network.
+  // listener). Errors: of files and of the network; without the local socket it goes on, with a warning.
   Result<void> start();
   void stop();  // closes all connections and blocks until no handler runs
 

@@ -51,7 +51,7 @@ Result<std::optional<std::string>> accept_spdy(Call& call, const std::vector<std
   std::string version(*chosen);
   std::string head =
       begin_head(101, {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}, {std::string(kVersionHeader), version}});
-  TlsConnection& connection = call.exchange.take_over(101);
+  Connection& connection = call.exchange.take_over(101);
   if (!connection.write(head + "\r\n") || !connection.flush()) return Error(Code::unavailable, "the client went away");
   connection.set_read_deadline(SteadyTime::max());
   return version;

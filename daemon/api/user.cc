@@ -35,7 +35,7 @@ std::string websocket_bearer(const Head& head) {
 
 }  // namespace
 
-auth::Credentials credentials_of(const Head& head, const TlsConnection& connection) {
+auth::Credentials credentials_of(const Head& head, const Connection& connection) {
   auth::Credentials out;
   out.authorization = head.headers.get("Authorization");
   if (out.authorization.empty()) out.authorization = websocket_bearer(head);

@@ -6,13 +6,13 @@
 #pragma once
 
 #include "daemon/api/route.h"
-#include "daemon/api/tls.h"
+#include "daemon/api/connection.h"
 #include "daemon/auth/attributes.h"
 #include "daemon/auth/authentication.h"
 
 namespace coracle::api {
 
-auth::Credentials credentials_of(const Head& head, const TlsConnection& connection);
+auth::Credentials credentials_of(const Head& head, const Connection& connection);
 auth::Impersonation impersonation_of(const Head& head);
 auth::Attributes attributes_of(const Route& route, const Head& head);
 

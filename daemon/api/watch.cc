@@ -79,7 +79,7 @@ class Frames {  // the client's side, which events are written to
   bool write(std::string_view frame) { return write(std::span(&frame, 1)); }
   virtual bool flush() = 0;
   virtual void end() = 0;
-  virtual bool can_do_without_waiting() const { return false; }  // see TlsConnection::without_waiting
+  virtual bool can_do_without_waiting() const { return false; }  // see Connection::without_waiting
 };
 
 class ChunkedFrames : public Frames {
@@ -179,7 +179,7 @@ class Stream {  // converts events to frames
 };
 
 // Whether the client has disconnected after a notification. Input during a watch is not allowed and ends it as well.
-bool client_left(TlsConnection& connection) { return connection.peer_gone() || connection.has_buffered_input(); }
+bool client_left(Connection& connection) { return connection.peer_gone() || connection.has_buffered_input(); }
 
 // Writes one event with this watch's filter. False: the client is gone.
 bool tell(const WatchRequest& request, const engine::Event& event, Stream& stream) {
@@ -199,7 +199,7 @@ struct LeftBehind {
 std::optional<engine::Delegate> make_delegate(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
                                               LeftBehind& left) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
-  TlsConnection& connection = call.exchange.connection;
+  Connection& connection = call.exchange.connection;
   auto write = [&connection, &left](auto&& what) {
     bool written = false;
     try {

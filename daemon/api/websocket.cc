@@ -102,7 +102,7 @@ Result<WebSocket> WebSocket::accept(Exchange& exchange, const std::vector<std::s
   std::string head =
       begin_head(101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", websocket_accept(key)}});
   if (!chosen.empty()) head += "Sec-WebSocket-Protocol: " + chosen + "\r\n";
-  TlsConnection& connection = exchange.take_over(101);
+  Connection& connection = exchange.take_over(101);
   if (!connection.write(head + "\r\n") || !connection.flush()) return Error(Code::unavailable, "the client went away");
   connection.set_read_deadline(SteadyTime::max());
   return WebSocket(connection, std::move(chosen));

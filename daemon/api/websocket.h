@@ -59,8 +59,8 @@ class WebSocket {
   void close(uint16_t code = 1000, std::string_view reason = {});
 
  private:
-  WebSocket(TlsConnection& connection, std::string protocol) : connection_(&connection), protocol_(std::move(protocol)) {}
-  TlsConnection* connection_;
+  WebSocket(Connection& connection, std::string protocol) : connection_(&connection), protocol_(std::move(protocol)) {}
+  Connection* connection_;
   std::string protocol_;
   FrameDecoder decoder_;
   std::string fragments_;

@@ -11,6 +11,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +23,7 @@ namespace coracle::sys {
 namespace {
 
 constexpr int kBacklog = 128;
+constexpr size_t kCopied = 16 << 10;
 constexpr size_t kReadyMax = 64;  // reported by one wait
 constexpr int kKeepAliveIdleSeconds = 60, kKeepAliveIntervalSeconds = 15, kKeepAliveProbes = 4;
 
@@ -69,6 +73,13 @@ void tune(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
 }
 
+Result<Fd> accept_next(const Fd& listener) {
+  Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) return socket;
+  if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return Error(Code::unavailable, "nobody waits");
+  return Error::from_errno("accept a connection");
+}
+
 int to_milliseconds(Timeout timeout) {
   if (!timeout) return -1;
   return int(std::clamp<int64_t>(timeout->count(), 0, 1 << 30));
@@ -100,12 +111,32 @@ Result<Fd> listen_tcp(const std::string& address, uint16_t port) {
 }
 
 Result<Fd> accept_tcp(const Fd& listener) {
-  Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket) {
-    if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return Error(Code::unavailable, "nobody waits");
-    return Error::from_errno("accept a connection");
-  }
+  Fd socket = TRY(accept_next(listener));
   tune(socket);
+  return socket;
+}
+
+Result<Fd> listen_local(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return Error(Code::too_large, "the socket's path is too long: " + path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return Error::from_errno("make a socket");
+  // bind(2) takes the mode from the socket's inode: there is no moment with a wider mode.
+  if (::fchmod(socket.get(), 0600) < 0) return Error::from_errno("set the mode of a socket");
+  if (::unlink(path.c_str()) < 0 && errno != ENOENT) return Error::from_errno("remove " + path);
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0 || ::listen(socket.get(), kBacklog) < 0)
+    return Error::from_errno("listen on " + path);
+  return socket;
+}
+
+Result<Fd> accept_local(const Fd& listener, uid_t& uid) {
+  Fd socket = TRY(accept_next(listener));
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return Error::from_errno("identify a peer");
+  uid = peer.uid;
   return socket;
 }
 
@@ -155,10 +186,33 @@ Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake) {
   }
 }
 
+Result<std::optional<size_t>> receive_now(const Fd& socket, char* to, size_t size) {
+  ssize_t count;
+  do count = ::recv(socket.get(), to, size, MSG_DONTWAIT);
+  while (count < 0 && errno == EINTR);
+  if (count >= 0) return std::optional(size_t(count));
+  if (errno == EAGAIN) return std::optional<size_t>();
+  return Error::from_errno("receive");
+}
+
+Result<std::optional<size_t>> send_now(const Fd& socket, std::string_view bytes) {
+  ssize_t count;
+  do count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  while (count < 0 && errno == EINTR);
+  if (count >= 0) return std::optional(size_t(count));
+  if (errno == EAGAIN) return std::optional<size_t>();
+  return Error::from_errno("send");
+}
+
 Result<size_t> discard(const Fd& socket, size_t bytes_max) {
   ssize_t count;
   do count = ::recv(socket.get(), nullptr, bytes_max, MSG_DONTWAIT | MSG_TRUNC);
   while (count < 0 && errno == EINTR);
+  if (count < 0 && errno == EFAULT) {  // a Unix socket copies
+    std::array<char, kCopied> copied;
+    auto got = TRY(receive_now(socket, copied.data(), std::min(bytes_max, copied.size())));
+    return got ? Result<size_t>(*got) : Error(Code::unavailable, "nothing has arrived");
+  }
   if (count >= 0) return size_t(count);
   if (errno == EAGAIN) return Error(Code::unavailable, "nothing has arrived");
   return Error::from_errno("receive");

@@ -34,7 +34,7 @@ Coding coding_of(const AnswerHead& head, bool& known) {
 // this thread signals when it is done.
 class RelayClient : public CancelCheck {
  public:
-  explicit RelayClient(TlsConnection& connection) : connection_(connection) {}
+  explicit RelayClient(Connection& connection) : connection_(connection) {}
   int fd() const override { return reads_body_ ? wakeup_.fd() : deaf_ ? -1 : connection_.socket().get(); }
   bool stirred() override {
     if (reads_body_) {
@@ -50,7 +50,7 @@ class RelayClient : public CancelCheck {
   void end_body() const { wakeup_.signal(); }
 
  private:
-  TlsConnection& connection_;
+  Connection& connection_;
   sys::Wakeup wakeup_;
   bool reads_body_ = false, deaf_ = false;
 };
@@ -137,7 +137,7 @@ class Delivery {
     prepare_links(head, location.has_value(), has_body);
     Framing framing = framing_of(head, has_body);
     keep_alive &= framing != Framing::close && exchange_.head.keep_alive && exchange_.head.supports_chunked;
-    TlsConnection& connection = exchange_.take_over(head.status);
+    Connection& connection = exchange_.take_over(head.status);
     chunked_ = framing == Framing::chunked;
     bool sent = connection.write(answer_head(head, framing, keep_alive, location, more_)) && connection.flush();
     if (!sent) return gone();
@@ -214,7 +214,7 @@ class Delivery {
   }
 
   bool send(std::string_view bytes) {
-    TlsConnection& connection = exchange_.connection;
+    Connection& connection = exchange_.connection;
     if (bytes.empty()) return !connection.broken();
     if (!chunked_) return connection.write(bytes) && connection.flush();
     return connection.write(chunk_head(bytes.size())) && connection.write(bytes) && connection.write("\r\n") &&
@@ -261,7 +261,7 @@ Result<void> relay_request(Exchange& exchange, const Target& target, const Proxi
 }
 
 // Copies bytes in both directions, until either side ends; then ends both.
-void join_ends(TlsConnection& connection, Upstream& upstream, ResponseReader& response) {
+void join_ends(Connection& connection, Upstream& upstream, ResponseReader& response) {
   std::jthread backward = start_thread("streams", [&] {
     for (;;) {
       auto piece = response.read_raw();
@@ -304,7 +304,7 @@ Result<void> relay_upgrade(Exchange& exchange, const Target& target, const Proxi
   auto head = response.read_head();
   if (!head) return head.error().code() == Code::unavailable ? storage_error(head.error().text()) : head.take_error();
   if (head->status == 101) {
-    TlsConnection& connection = exchange.take_over(101);
+    Connection& connection = exchange.take_over(101);
     Nobody nobody;  // another thread reads from the client now
     response.listen_to(nobody);
     if (connection.write(response.raw_head()) && connection.flush()) join_ends(connection, upstream, response);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tls.h. Every SSL call is made with a lock held and does not block; waiting is done without the lock. So a reading thread
-// does not block writers.
-#include "daemon/api/tls.h"
+// See connection.h. Every SSL call is made with a lock held and does not block; waiting is done without the lock. So a reading
+// thread does not block writers.
+#include "daemon/api/connection.h"
 
 #include <sys/auxv.h>
 
@@ -116,67 +116,96 @@ std::shared_ptr<SSL_CTX> TlsSettings::current() const {
   return context_.with([](const auto& current) { return current; });
 }
 
-TlsConnection::TlsConnection(Fd socket, std::shared_ptr<SSL_CTX> context)
+Connection::Connection(Fd socket, std::shared_ptr<SSL_CTX> context)
     : socket_(std::move(socket)),
       context_(std::move(context)),
       ssl_(SSL_new(context_.get()), SSL_free),
-      peer_(sys::peer_endpoint(socket_)),
-      local_(sys::local_endpoint(socket_)) {
+      peer_(sys::peer_endpoint(socket_)) {
   SSL_set_fd(ssl_.get(), socket_.get());
   SSL_set_accept_state(ssl_.get());
 }
 
-Result<void> TlsConnection::handshake(Deadline deadline) {
-  for (;;) {
-    int done, why;
+Connection::Connection(Fd socket, UserPtr user)
+    : socket_(std::move(socket)),
+      ssl_(nullptr, SSL_free),
+      peer_{"127.0.0.1", 0},
+      peer_certificate_{true, true, std::move(user)} {}
+
+Connection::Step Connection::outcome_of(int done) const {
+  if (done > 0) return {.count = size_t(done)};
+  const int why = SSL_get_error(ssl_.get(), done);
+  return {.is_end = why == SSL_ERROR_ZERO_RETURN,
+          .wants_input = why == SSL_ERROR_WANT_READ,
+          .wants_output = why == SSL_ERROR_WANT_WRITE};
+}
+
+Connection::Step Connection::receive(char* to, size_t size) {
+  if (!ssl_) {
+    auto count = sys::receive_now(socket_, to, size);
+    if (!count) return {};
+    return {.count = count->value_or(0), .is_end = *count == 0u, .wants_input = !*count};
+  }
+  std::lock_guard lock(ssl_mutex_);
+  ERR_clear_error();
+  return outcome_of(SSL_read(ssl_.get(), to, int(size)));
+}
+
+Connection::Step Connection::send(std::string_view bytes) {
+  if (!ssl_) {
+    auto count = sys::send_now(socket_, bytes);
+    if (!count) return {};
+    return {.count = count->value_or(0), .wants_output = !*count};
+  }
+  std::lock_guard lock(ssl_mutex_);
+  ERR_clear_error();
+  return outcome_of(SSL_write(ssl_.get(), bytes.data(), int(bytes.size())));
+}
+
+Result<void> Connection::handshake(Deadline deadline) {
+  while (ssl_) {
+    Step step;
     {
       std::lock_guard lock(ssl_mutex_);
       ERR_clear_error();
-      done = SSL_do_handshake(ssl_.get());
-      why = SSL_get_error(ssl_.get(), done);
+      step = outcome_of(SSL_do_handshake(ssl_.get()));
     }
-    if (done == 1) {
+    if (step.count > 0) {
       peer_certificate_ = certificate_of(ssl_.get());
       return {};
     }
-    if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
+    if (!step.waits()) {
       broken_ = true;
       return openssl::error("TLS handshake", Code::bad_request);
     }
-    auto woken = sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
+    auto woken = sys::wait_ready(socket_.get(), step.wants_input, step.wants_output, -1, until(deadline));
     if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline)
       return Error(Code::timeout, "TLS handshake");  // may be continued
   }
+  return {};
 }
 
-Result<size_t> TlsConnection::fill(Deadline deadline) {
+Result<size_t> Connection::fill(Deadline deadline) {
   std::array<char, kReadChunk> chunk;
   for (;;) {
-    int count, why;
-    {
-      std::lock_guard lock(ssl_mutex_);
-      ERR_clear_error();
-      count = SSL_read(ssl_.get(), chunk.data(), int(chunk.size()));
-      why = count > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), count);
-    }
-    if (count > 0) {
+    const Step step = receive(chunk.data(), chunk.size());
+    if (step.count > 0) {
       in_.erase(0, std::exchange(in_used_, 0));
-      in_.append(chunk.data(), size_t(count));
-      return size_t(count);
+      in_.append(chunk.data(), step.count);
+      return step.count;
     }
-    if (why == SSL_ERROR_ZERO_RETURN) return size_t(0);
-    if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
+    if (step.is_end) return size_t(0);
+    if (!step.waits()) {
       broken_ = true;
       return Error(Code::unavailable, "the peer went away");
     }
     if (deadline <= std::chrono::steady_clock::now()) return Error(Code::timeout, "nothing was received in time");
-    (void)sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
+    (void)sys::wait_ready(socket_.get(), step.wants_input, step.wants_output, -1, until(deadline));
   }
 }
 
-bool TlsConnection::has_buffered_input() const { return in_used_ < in_.size() || SSL_has_pending(ssl_.get()) == 1; }
+bool Connection::has_buffered_input() const { return in_used_ < in_.size() || (ssl_ && SSL_has_pending(ssl_.get()) == 1); }
 
-Result<size_t> TlsConnection::read(char* to, size_t size) {
+Result<size_t> Connection::read(char* to, size_t size) {
   if (in_used_ >= in_.size()) {
     size_t count = TRY(fill(read_deadline_));
     if (count == 0) return count;
@@ -188,7 +217,7 @@ Result<size_t> TlsConnection::read(char* to, size_t size) {
   return count;
 }
 
-Result<std::string> TlsConnection::read_until(EndOf end_of, size_t bytes_max) {
+Result<std::string> Connection::read_until(EndOf end_of, size_t bytes_max) {
   constexpr size_t kSplit = 2;  // "\n\r": an end may be split across two reads
   for (;;) {
     std::string_view arrived = std::string_view(in_).substr(in_used_);
@@ -208,34 +237,26 @@ Result<std::string> TlsConnection::read_until(EndOf end_of, size_t bytes_max) {
 }
 
 // In non-blocking mode, keeps what the peer does not accept.
-bool TlsConnection::write_through(std::string_view& bytes) {
+bool Connection::write_through(std::string_view& bytes) {
   while (!bytes.empty()) {
-    int count, why;
-    {
-      std::lock_guard lock(ssl_mutex_);
-      ERR_clear_error();
-      count = SSL_write(ssl_.get(), bytes.data(), int(std::min(bytes.size(), kWriteChunk)));
-      why = count > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), count);
-    }
-    if (count > 0) {
-      bytes.remove_prefix(size_t(count));
+    const Step step = send(bytes.substr(0, kWriteChunk));
+    if (step.count > 0) {
+      bytes.remove_prefix(step.count);
       continue;
     }
-    bool wants = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
-    if (wants && !waits_) return false;
-    if (wants && before_wait_) {
+    if (step.waits() && !waits_) return false;
+    if (step.waits() && before_wait_) {
       auto before = std::exchange(before_wait_, nullptr);
       if (!before()) return broken_ = true, false;
     }
-    auto woken = wants
-                     ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_timeout_)
-                     : sys::WaitResult{};
+    auto woken = step.waits() ? sys::wait_ready(socket_.get(), step.wants_input, step.wants_output, -1, write_timeout_)
+                              : sys::WaitResult{};
     if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
   }
   return true;
 }
 
-bool TlsConnection::write(std::string_view bytes) {
+bool Connection::write(std::string_view bytes) {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
   if (!waits_) return out_.append(bytes), true;
@@ -253,7 +274,7 @@ bool TlsConnection::write(std::string_view bytes) {
   return true;
 }
 
-bool TlsConnection::flush() {
+bool Connection::flush() {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
   std::string_view left = out_;
@@ -263,52 +284,52 @@ bool TlsConnection::flush() {
   return written;
 }
 
-bool TlsConnection::has_record_to_send() const { return out_.size() >= kWriteChunk; }
+bool Connection::has_record_to_send() const { return out_.size() >= kWriteChunk; }
 
-void TlsConnection::expect(size_t bytes) {
+void Connection::expect(size_t bytes) {
   std::lock_guard lock(write_mutex_);
   out_.reserve(std::min(out_.size() + bytes, std::max(kWriteChunk, out_.size())));
 }
 
-void TlsConnection::close() {
-  if (!broken_) {
-    std::lock_guard lock(ssl_mutex_);
-    ERR_clear_error();
-    (void)SSL_shutdown(ssl_.get());  // errors do not matter: the socket is closed anyway
-    ERR_clear_error();
-  }
-  broken_ = true;
-  sys::shut_down(socket_);
-}
-
-void TlsConnection::finish() {
-  std::string().swap(in_), in_used_ = searched_ = 0;
-  if (broken_) return;
+void Connection::say_end() {
+  if (!ssl_) return;
   std::lock_guard lock(ssl_mutex_);
   ERR_clear_error();
   (void)SSL_shutdown(ssl_.get());  // errors do not matter: the end of the stream has the same meaning
   ERR_clear_error();
+}
+
+void Connection::close() {
+  if (!broken_) say_end();
+  broken_ = true;
+  sys::shut_down(socket_);
+}
+
+void Connection::finish() {
+  std::string().swap(in_), in_used_ = searched_ = 0;
+  if (broken_) return;
+  say_end();
   sys::shut_down_writing(socket_);
 }
 
-bool TlsConnection::peer_gone() {
+bool Connection::peer_gone() {
   if (broken_) return true;
   auto count = fill(std::chrono::steady_clock::now());
   if (!count) return count.error().code() != Code::timeout;
   return *count == 0;
 }
 
-void TlsConnection::keep_buffers() {
-  if (std::exchange(keeps_buffers_, true)) return;
+void Connection::keep_buffers() {
+  if (std::exchange(keeps_buffers_, true) || !ssl_) return;
   std::lock_guard lock(ssl_mutex_);
   SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
 }
 
-void TlsConnection::release_buffers() {
+void Connection::release_buffers() {
   if (in_used_ >= in_.size()) std::string().swap(in_), in_used_ = 0;
   std::lock_guard lock(write_mutex_);
   if (out_.empty()) std::string().swap(out_);
-  if (!std::exchange(keeps_buffers_, false)) return;
+  if (!std::exchange(keeps_buffers_, false) || !ssl_) return;
   std::lock_guard also(ssl_mutex_);
   SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   (void)SSL_free_buffers(ssl_.get());  // fails while they are in use; then they are freed with the next record

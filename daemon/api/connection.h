@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS over a non-blocking socket: buffered, with a deadline for every wait, and safe for one reader and several concurrent
-// writers (an exec reads and writes at once). OpenSSL is configured for many idle connections: no session cache, no tickets,
-// empty buffers are freed. Renewed certificates apply to new connections.
+// A client's connection: TLS over a non-blocking socket, or the plain local socket of this machine's root. Buffered, with a
+// deadline for every wait, and safe for one reader and several concurrent writers (an exec reads and writes at once). OpenSSL is
+// configured for many idle connections: no session cache, no tickets, empty buffers are freed. Renewed certificates apply to new
+// connections.
 //   socket ⇄ SSL ⇄ in_/out_ buffers ⇄ read/write
-// Source: openssl SSL_CTX_set_mode(3), RFC 8446.
+// Source: openssl SSL_CTX_set_mode(3), RFC 8446, unix(7).
 #pragma once
 
 #include <openssl/ssl.h>
@@ -25,7 +26,7 @@
 
 namespace coracle::api {
 
-// The client's certificate, verified against the cluster's CA.
+// The client's certificate, verified against the cluster's CA. Over the local socket: the administrator's, as if it were valid.
 struct PeerCertificate {
   bool presented = false, valid = false;
   UserPtr user;  // whom it names; null if it names nobody
@@ -43,13 +44,14 @@ class TlsSettings {  // Thread-safe. The settings of new connections.
   Guarded<std::shared_ptr<SSL_CTX>> context_;
 };
 
-class TlsConnection {
+class Connection {
  public:
   using Deadline = SteadyTime;
-  TlsConnection(Fd socket, std::shared_ptr<SSL_CTX> context);
-  TlsConnection(const TlsConnection&) = delete;
+  Connection(Fd socket, std::shared_ptr<SSL_CTX> context);
+  Connection(Fd socket, UserPtr user);  // the local socket's: without TLS, of `user`
+  Connection(const Connection&) = delete;
 
-  // Errors: timeout, unavailable (the peer disconnected), bad_request (no TLS, or no common version).
+  // Errors: timeout, unavailable (the peer disconnected), bad_request (no TLS, or no common version). Without TLS there is none.
   Result<void> handshake(Deadline deadline);
   const PeerCertificate& peer_certificate() const { return peer_certificate_; }  // what the handshake brought
 
@@ -94,20 +96,29 @@ class TlsConnection {
   bool peer_gone();
 
   const Fd& socket() const { return socket_; }
-  const sys::Endpoint& peer() const { return peer_; }
-  const sys::Endpoint& local() const { return local_; }
+  const sys::Endpoint& peer() const { return peer_; }  // of the local socket: 127.0.0.1 without a port
   // For a connection with many short requests: its buffers are not freed after each one. Call before the first thread waits.
   void keep_buffers();
   void release_buffers();  // call before the connection becomes idle or waits for long
 
  private:
+  struct Step {  // one attempt to move bytes
+    size_t count = 0;
+    bool is_end = false;  // the peer has closed its direction
+    bool wants_input = false, wants_output = false;
+    bool waits() const { return wants_input || wants_output; }
+  };
+  Step receive(char* to, size_t size);
+  Step send(std::string_view bytes);
+  Step outcome_of(int done) const;  // of an SSL call, with ssl_mutex_ held
+  void say_end();                   // close_notify
   bool write_through(std::string_view& bytes);
-  Result<size_t> fill(Deadline deadline);  // one SSL read into in_
+  Result<size_t> fill(Deadline deadline);  // one read into in_
 
   Fd socket_;
-  std::shared_ptr<SSL_CTX> context_;  // kept when the settings change
-  std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
-  sys::Endpoint peer_, local_;
+  std::shared_ptr<SSL_CTX> context_;          // kept when the settings change
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl_;  // null: a local connection
+  sys::Endpoint peer_;
   PeerCertificate peer_certificate_;
   Deadline read_deadline_ = Deadline::max();
   std::chrono::milliseconds write_timeout_ = kWriteStall;
