@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See http.h. Each call uses one easy handle from a small pool; certificates are passed as blobs, without temporary files.
+// See http.h. Over the network, each call uses one easy handle from a small pool; certificates are passed as blobs, without
+// temporary files.
 #include "store/client/http.h"
 
 #include <poll.h>
@@ -10,8 +11,13 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/random.h"
 #include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "store/client/byte_connection.h"
 #include "store/client/curl.h"
+#include "store/client/exchange.h"
 #include "store/client/exec_credential.h"
+#include "store/client/local_http.h"
+#include "store/client/local_socket.h"
 #include "store/object/status.h"
 
 namespace coracle {
@@ -19,12 +25,8 @@ namespace {
 
 constexpr int kUnauthorized = 401;
 constexpr size_t kIdleHandlesMax = 4;
-constexpr size_t kAnswerBytesMax = 512u << 20;  // of a response in memory
-constexpr size_t kErrorBytesMax = 1u << 20;     // of a failed stream's body
-constexpr size_t kUpgradeHeadBytesMax = 64u << 10;
-constexpr size_t kReadBytesMax = 256 << 10;  // per read of an upgraded connection
+constexpr size_t kRefusalBytesMax = 1u << 20;  // of the body of a refused upgrade
 constexpr long kConnectTimeoutMs = 10'000;
-constexpr int kUpgradeTimeoutMs = 30'000;
 constexpr int kQuietMs = 3'600'000;  // libcurl shortens it for its own deadlines
 
 struct Handle {
@@ -55,77 +57,32 @@ struct HeaderList {
   void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
 };
 
-struct Exchange {  // the state for libcurl's callbacks
+struct CurlExchange : Exchange {  // the state for libcurl's callbacks
   CURL* easy = nullptr;
-  HttpAnswer answer;
-  const std::function<bool(std::string_view)>* sink = nullptr;
-  const std::function<size_t(char*, size_t)>* source = nullptr;
-  const std::function<void()>* begun = nullptr;
-  std::stop_token stop;
-  bool sink_ended = false, too_large = false;
+  int status() const {
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    return int(status);
+  }
 };
 
 size_t on_body(char* bytes, size_t size, size_t count, void* user) {
-  auto& exchange = *static_cast<Exchange*>(user);
-  size *= count;
-  long status = 0;
-  curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
-  if (exchange.sink && status >= 200 && status < 300) {
-    if ((*exchange.sink)(std::string_view(bytes, size))) return size;
-    exchange.sink_ended = true;
-    return 0;
-  }
-  size_t limit = exchange.sink ? kErrorBytesMax : kAnswerBytesMax;
-  if (exchange.answer.body.size() + size > limit) {
-    exchange.too_large = true;
-    return 0;
-  }
-  exchange.answer.body.append(bytes, size);
-  return size;
-}
-
-// Extracts the text of `299 - "text"`, with \" and \\ inside.
-std::string warning_text(std::string_view value) {
-  size_t open = value.find('"');
-  if (open == value.npos) return std::string(value);
-  std::string text;
-  for (size_t i = open + 1; i < value.size() && value[i] != '"'; ++i) {
-    if (value[i] == '\\' && i + 1 < value.size()) ++i;
-    text += value[i];
-  }
-  return text;
+  auto& exchange = *static_cast<CurlExchange*>(user);
+  return exchange.take_body({bytes, size * count}, exchange.status()) ? size * count : 0;
 }
 
 size_t on_header(char* bytes, size_t size, size_t count, void* user) {
-  auto& exchange = *static_cast<Exchange*>(user);
-  auto& answer = exchange.answer;
-  std::string_view line(bytes, size * count);
-  if (trim(line).empty() && exchange.begun && *exchange.begun) {  // the headers are complete
-    long status = 0;
-    curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status >= 200 && status < 300) (*exchange.begun)();
-  }
-  if (line.starts_with("HTTP/")) {  // "HTTP/1.1 404 Not Found"
-    size_t reason = line.find(' ', std::min(line.find(' '), line.size() - 1) + 1);
-    answer.reason = reason == line.npos ? std::string_view() : trim(line.substr(reason));
-    return line.size();
-  }
-  size_t colon = line.find(':');
-  if (colon == line.npos) return line.size();
-  std::string name = to_lower(line.substr(0, colon));
-  std::string_view value = trim(line.substr(colon + 1));
-  if (name == "content-type") answer.content_type = value;
-  else if (name == "retry-after") answer.retry_after_seconds = parse_number<int>(value).value_or(0);
-  else if (name == "warning") answer.warnings.push_back(warning_text(value));
-  return line.size();
+  auto& exchange = *static_cast<CurlExchange*>(user);
+  exchange.take_head_line({bytes, size * count}, exchange.status());
+  return size * count;
 }
 
 size_t on_upload(char* buffer, size_t size, size_t count, void* user) {
-  return (*static_cast<Exchange*>(user)->source)(buffer, size * count);
+  return (*static_cast<CurlExchange*>(user)->source)(buffer, size * count);
 }
 
 // curl_easy_perform that a stop request wakes; an idle stream needs no system calls.
-CURLcode perform(Exchange& exchange) {
+CURLcode perform(CurlExchange& exchange) {
   if (!exchange.stop.stop_possible()) return curl_easy_perform(exchange.easy);
   std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi(curl_multi_init(), curl_multi_cleanup);
   if (!multi || curl_multi_add_handle(multi.get(), exchange.easy) != CURLM_OK) return CURLE_FAILED_INIT;
@@ -175,6 +132,15 @@ std::string proxy_of_curl(const std::string& url) {
   return url.starts_with(kSocks) ? "socks5h://" + url.substr(kSocks.size()) : url;
 }
 
+// Whether the local socket is that of this very server, for this very user. A token or a proxy means another way.
+bool may_use_local_socket(const ServerAccess& access) {
+  const bool is_plain = access.token.empty() && access.username.empty() && access.password.empty() && !access.exec &&
+                        access.proxy_url.empty() && access.tls_server_name.empty() && !access.insecure;
+  if (!is_plain || !access.local_socket.starts_with('/') || access.client_certificate_pem.empty()) return false;
+  auto identity = sys::read_file(local_socket_identity_path(access.local_socket));
+  return identity && *identity == local_socket_identity(access.server, access.ca_pem, access.client_certificate_pem);
+}
+
 }  // namespace
 
 struct Http::State {
@@ -182,6 +148,7 @@ struct Http::State {
     bool certificate = !access.client_certificate_pem.empty() && !access.client_key_pem.empty();
     if (access.exec && access.token.empty() && access.username.empty() && !certificate) exec.emplace(*access.exec);
     else own = std::make_shared<const Credential>(Credential{access.token, {}, {}, std::nullopt});
+    if (may_use_local_socket(access)) local.emplace(access.local_socket);
     if (access.tls_server_name.empty()) return;
     // libcurl compares the certificate with the URL's host: use that name in the URL, with the server's address.
     std::string address = host_and_port(access.server);
@@ -195,6 +162,7 @@ struct Http::State {
   std::string base;  // the prefix of URLs
   std::string connect_to_text;
   curl_slist connect_to{};  // one entry or none; libcurl only reads it
+  std::optional<LocalHttp> local;
   std::optional<ExecCredential> exec;
   using Who = std::shared_ptr<const Credential>;
   Who own;  // without a plugin: the token; prepare() takes the certificate from `access`
@@ -301,6 +269,8 @@ struct Http::State {
     }
   }
 
+  Result<std::unique_ptr<ByteConnection>> connect();
+
   // A credential of a plugin's that the server refuses may have been revoked: the request, of which nothing was done, is sent
   // once more with a new one.
   Result<HttpAnswer> run(const HttpRequest& request, const Exchange& exchange) {
@@ -315,27 +285,64 @@ struct Http::State {
     return run_as(*fresh, request, exchange);
   }
 
+  static bool sends_body(const HttpRequest& request, const Exchange& exchange) {
+    return !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" ||
+           request.method == "PATCH";
+  }
+  // Errors: those of identity().
+  Result<std::vector<std::string>> header_lines(const Credential& who, const HttpRequest& request,
+                                                const Exchange& exchange) const {
+    std::vector<std::string> lines = TRY(identity(who));
+    lines.push_back("Accept: " + request.accept);
+    lines.push_back("User-Agent: coracle/" CORACLE_VERSION);
+    if (sends_body(request, exchange)) lines.push_back("Content-Type: " + request.content_type);
+    return lines;
+  }
+
   Result<HttpAnswer> run_as(const Credential& who, const HttpRequest& request, Exchange exchange) {
+    const std::vector<std::string> lines = TRY(header_lines(who, request, exchange));
+    if (local) {
+      auto done = run_locally(lines, request, exchange);
+      if (done && !*done) return done->take_error();
+      if (done) return answer_of(std::move(exchange));
+    }
+    return run_over_network(who, lines, request, std::move(exchange));
+  }
+
+  // Nothing: the local socket is not there.
+  std::optional<Result<void>> run_locally(const std::vector<std::string>& lines, const HttpRequest& request, Exchange& exchange) {
+    std::string head = request.method + " " + path_prefix(access.server) + target_of(request) +
+                       " HTTP/1.1\r\nHost: " + host_and_port(access.server) + "\r\n";
+    for (const auto& line : lines) head += line + "\r\n";
+    if (exchange.source) head += "Transfer-Encoding: chunked\r\n";
+    else if (sends_body(request, exchange)) head += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
+    auto done = local->run({head + "\r\n", request.body, request.method == "HEAD", request.timeout}, exchange);
+    if (!done || *done) return done;
+    if (done->error().code() == Code::timeout) return Result<void>(failure(CURLE_OPERATION_TIMEDOUT, nullptr));
+    return Result<void>(failure(CURLE_RECV_ERROR, done->error().text().c_str()));
+  }
+
+  static Result<HttpAnswer> answer_of(Exchange exchange) {
+    if (exchange.too_large && !exchange.sink_ended) return Error(Code::too_large, "the server's answer is too large");
+    return std::move(exchange.answer);
+  }
+
+  Result<HttpAnswer> run_over_network(const Credential& who, const std::vector<std::string>& lines, const HttpRequest& request,
+                                      Exchange given) {
     Handle handle = TRY(take());
+    CurlExchange exchange{std::move(given), handle.easy};
     std::string url = url_of(request);
     prepare(handle.easy, url, who);
-    exchange.easy = handle.easy;
     HeaderList headers;
-    headers.add("Accept: " + request.accept);
     headers.add("Expect:");
-    headers.add("User-Agent: coracle/" CORACLE_VERSION);
-    std::vector<std::string> lines = TRY(identity(who));
     for (const auto& line : lines) headers.add(line);
-    bool sends_body = !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" ||
-                      request.method == "PATCH";
-    if (sends_body) headers.add("Content-Type: " + request.content_type);
     curl_easy_setopt(handle.easy, CURLOPT_HTTPHEADER, headers.list);
     curl_easy_setopt(handle.easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
     if (exchange.source) {
       curl_easy_setopt(handle.easy, CURLOPT_UPLOAD, 1L);
       curl_easy_setopt(handle.easy, CURLOPT_READFUNCTION, on_upload);
       curl_easy_setopt(handle.easy, CURLOPT_READDATA, &exchange);
-    } else if (sends_body) {
+    } else if (sends_body(request, exchange)) {
       curl_easy_setopt(handle.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.size()));
       curl_easy_setopt(handle.easy, CURLOPT_POSTFIELDS, request.body.data());
     }
@@ -347,15 +354,11 @@ struct Http::State {
     curl_easy_setopt(handle.easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(handle.easy, CURLOPT_HEADERDATA, &exchange);
     CURLcode code = perform(exchange);
-    long status = 0;
-    curl_easy_getinfo(handle.easy, CURLINFO_RESPONSE_CODE, &status);
-    exchange.answer.status = int(status);
-    if (exchange.sink_ended) return std::move(exchange.answer);  // the handle is discarded with its connection
-    if (exchange.too_large) return Error(Code::too_large, "the server's answer is too large");
-    if (exchange.stop.stop_requested()) return std::move(exchange.answer);
-    if (code != CURLE_OK) return failure(code, detail.data());
-    give(std::move(handle));
-    return std::move(exchange.answer);
+    exchange.answer.status = exchange.status();
+    const bool has_ended = exchange.sink_ended || exchange.too_large || exchange.stop.stop_requested();
+    if (code != CURLE_OK && !has_ended) return failure(code, detail.data());
+    if (!has_ended) give(std::move(handle));  // otherwise it is discarded with its connection
+    return answer_of(std::move(exchange));
   }
 };
 
@@ -390,39 +393,10 @@ Result<HttpAnswer> Http::upload(const HttpRequest& request, const std::function<
 
 namespace {
 
-class CurlConnection : public Http::Connection {
+class CurlConnection : public ByteConnection {
  public:
   CurlConnection(Handle handle, int fd) : handle_(std::move(handle)), fd_(fd) {}
   int fd() const override { return fd_; }
-
-  Result<std::string> read() override {
-    std::string all = std::exchange(ahead_, {});
-    char buffer[16384];
-    for (;;) {  // TLS may buffer data that poll(2) does not report
-      has_more_ = all.size() >= kReadBytesMax;
-      if (has_more_) return all;
-      size_t got = 0;
-      CURLcode code = curl_easy_recv(handle_.easy, buffer, sizeof buffer, &got);
-      if (code == CURLE_AGAIN) return all;
-      if (code != CURLE_OK || got == 0) {
-        if (!all.empty()) return all;
-        return Error(Code::unavailable, "the server closed the connection");
-      }
-      all.append(buffer, got);
-    }
-  }
-
-  bool has_more() const override { return has_more_; }
-
-  Result<void> write(std::string_view bytes) override {
-    while (!bytes.empty()) {
-      size_t sent = TRY(write_some(bytes));
-      bytes.remove_prefix(sent);
-      pollfd wait{fd_, POLLOUT, 0};
-      if (sent == 0) (void)::poll(&wait, 1, -1);  // sending again reports the error
-    }
-    return {};
-  }
 
   Result<size_t> write_some(std::string_view bytes) override {
     size_t sent = 0;
@@ -432,39 +406,18 @@ class CurlConnection : public Http::Connection {
     return sent;
   }
 
-  // The headers of the server's response; later bytes are kept for read().
-  Result<std::string> read_head() {
-    std::string head;
-    for (;;) {
-      size_t end = head.find("\r\n\r\n");
-      if (end != head.npos) {
-        ahead_ = head.substr(end + 4);
-        return head.substr(0, end + 2);
-      }
-      if (head.size() > kUpgradeHeadBytesMax) return Error(Code::too_large, "the server's answer has too long a head");
-      pollfd wait{fd_, POLLIN, 0};
-      if (::poll(&wait, 1, kUpgradeTimeoutMs) == 0) return Error(Code::timeout, "the server did not answer the upgrade");
-      head += TRY(read());
-    }
-  }
-  // The available rest of the body after a refused upgrade.
-  std::string read_rest(size_t length) {
-    std::string body = std::exchange(ahead_, {});
-    while (body.size() < length) {
-      pollfd wait{fd_, POLLIN, 0};
-      if (::poll(&wait, 1, 2000) <= 0) break;
-      auto more = read();
-      if (!more) break;
-      body += *more;
-    }
-    return body;
+ protected:
+  Result<size_t> receive_some(char* to, size_t size) override {
+    size_t got = 0;
+    CURLcode code = curl_easy_recv(handle_.easy, to, size, &got);
+    if (code == CURLE_AGAIN) return size_t(0);
+    if (code != CURLE_OK || got == 0) return Error(Code::unavailable, "the server closed the connection");
+    return got;
   }
 
  private:
   Handle handle_;
   int fd_;
-  std::string ahead_;
-  bool has_more_ = false;
 };
 
 int status_of_head(std::string_view head) {
@@ -482,10 +435,12 @@ std::string header_of(std::string_view head, std::string_view name) {
 
 }  // namespace
 
-namespace {
-
-// Connects `handle`, which is prepared.
-Result<std::unique_ptr<CurlConnection>> connect_only(Handle handle, const std::function<Error(CURLcode, const char*)>& failure) {
+Result<std::unique_ptr<ByteConnection>> Http::State::connect() {
+  if (local)
+    if (auto connection = local->connect()) return connection;
+  Handle handle = TRY(Handle::make());
+  Who who = TRY(this->who());
+  prepare(handle.easy, base, *who);
   curl_easy_setopt(handle.easy, CURLOPT_CONNECT_ONLY, 1L);
   curl_easy_setopt(handle.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
   std::array<char, CURL_ERROR_SIZE> detail{};
@@ -495,17 +450,11 @@ Result<std::unique_ptr<CurlConnection>> connect_only(Handle handle, const std::f
   curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, nullptr);
   curl_socket_t socket = CURL_SOCKET_BAD;
   curl_easy_getinfo(handle.easy, CURLINFO_ACTIVESOCKET, &socket);
-  return std::make_unique<CurlConnection>(std::move(handle), socket);
+  return std::unique_ptr<ByteConnection>(std::make_unique<CurlConnection>(std::move(handle), socket));
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Http::Connection>> Http::connect() {
-  Handle handle = TRY(Handle::make());
-  State::Who who = TRY(state_->who());
-  state_->prepare(handle.easy, state_->base, *who);
-  auto failure = [&](CURLcode code, const char* detail) { return state_->failure(code, detail); };
-  auto connection = TRY(connect_only(std::move(handle), failure));
+  auto connection = TRY(state_->connect());
   return std::unique_ptr<Connection>(std::move(connection));
 }
 
@@ -515,12 +464,8 @@ Result<std::vector<std::string>> Http::identity() {
 }
 
 Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& request, std::string_view protocol) {
-  Handle handle = TRY(Handle::make());
   State::Who who = TRY(state_->who());
-  state_->prepare(handle.easy, state_->base, *who);
-  auto failure = [&](CURLcode code, const char* detail) { return state_->failure(code, detail); };
-  auto connection = TRY(connect_only(std::move(handle), failure));
-
+  auto connection = TRY(state_->connect());
   std::string nonce(16, '\0');
   fill_random({reinterpret_cast<uint8_t*>(nonce.data()), nonce.size()});
   std::string head =
@@ -535,7 +480,7 @@ Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& reque
   int status = status_of_head(answer);
   if (status != 101) {
     size_t length = parse_number<size_t>(header_of(answer, "content-length")).value_or(0);
-    return error_from_status(status, connection->read_rest(std::min(length, kErrorBytesMax)));
+    return error_from_status(status, connection->read_rest(std::min(length, kRefusalBytesMax)));
   }
   if (header_of(answer, "sec-websocket-protocol") != protocol)
     return Error(Code::unsupported, "the server does not speak " + std::string(protocol));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP client for one API server, over libcurl: requests, streamed responses, uploads, and WebSocket upgrades. It sends
+// An HTTP client for one API server, over libcurl or this machine's local socket: requests, streamed responses, uploads, and
+// WebSocket upgrades. It sends
 // credentials and does not interpret objects. It keeps idle connections for later requests. Thread-safe: each call uses its own
 // connection while it runs. Every call blocks.
 #pragma once
@@ -68,8 +69,8 @@ class Http {
     // same memory. Errors: unavailable.
     virtual Result<size_t> write_some(std::string_view bytes) = 0;
   };
-  // A connection of its own, encrypted as the kubeconfig says, for requests that the caller writes himself, with the header lines
-  // that identity() gives. Errors: those of send.
+  // A connection of its own, encrypted as the kubeconfig says if it is not the local socket, for requests that the caller writes
+  // himself, with the header lines that identity() gives. Errors: those of send.
   Result<std::unique_ptr<Connection>> connect();
   // "Authorization: Bearer …", and whom we act as. Errors: those of a credential plugin; invalid for a value with a line break.
   Result<std::vector<std::string>> identity();

@@ -12,6 +12,7 @@
 
 #include "runtime/base/read_rest.h"
 #include "runtime/base/text.h"
+#include "store/client/local_socket.h"
 #include "store/client/proxy.h"
 #include "store/object/yaml.h"
 
@@ -276,6 +277,12 @@ Impersonation impersonation_of(const json::value& user) {
   return as;
 }
 
+std::string local_socket_of(const json::value& context) {
+  for (const auto& extension : get_array(context, "extensions"))
+    if (get_string(extension, "name") == kLocalSocketExtension) return std::string(get_string(extension, "extension.path"));
+  return {};
+}
+
 Result<ServerAccess> access_of(const json::value& config, const std::string& path, const KubeconfigChoice& choice) {
   Chosen chosen = TRY(choose(config, path, choice));
   std::vector<std::string> findings = findings_of(chosen);
@@ -301,6 +308,7 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
   if (chosen.context)
     if (std::string_view ns = get_string(*chosen.context, "namespace"); !ns.empty()) access.ns = ns;
   if (!choice.ns.empty()) access.ns = choice.ns;
+  if (chosen.context) access.local_socket = local_socket_of(*chosen.context);
   return access;
 }
 

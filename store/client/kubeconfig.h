@@ -50,6 +50,7 @@ struct ServerAccess {  // everything needed to access one server
   std::string ns = "default";
   std::string context, user;  // their names in the file
   std::string proxy_url;      // "" = none
+  std::string local_socket;   // of this machine's daemon, if it is this server and for this user (local_socket.h); "" = none
   Impersonation impersonate;
   std::optional<ExecPlugin> exec;  // for the token or certificate, where there is no token, password or certificate
 };

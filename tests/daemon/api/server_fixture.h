@@ -180,6 +180,7 @@ class ServerFixture {
     config.node_name = "test-node";
     config.system_logs = directory + "/log";
     config.kubeconfig_path = directory + "/admin.kubeconfig";
+    config.local_socket_dir = directory;
     config.limits = limits;
     config.tokens.static_tokens["t0ken"] = {"someone", "", {"system:authenticated"}, {}};
     if (!audit_policy.empty()) {

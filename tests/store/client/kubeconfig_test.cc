@@ -197,5 +197,16 @@ TEST(Kubeconfig, a_mistyped_KUBECONFIG_means_no_other_cluster) {
   ::unsetenv("KUBECONFIG");
 }
 
+TEST(Kubeconfig, a_context_may_name_the_local_socket) {
+  const std::string where = "namespace: ns";
+  std::string text = config();
+  text.replace(
+      text.find(where), where.size(),
+      where + ", extensions: [{name: other, extension: {path: /x}}, {name: coracle.io/socket, extension: {path: /run/s}}]");
+  EXPECT_EQ(MUST(parse_kubeconfig(text, "k", {})).local_socket, "/run/s");
+  EXPECT_EQ(MUST(parse_kubeconfig(text, "k", {.context = "there"})).local_socket, "");
+  EXPECT_EQ(MUST(parse_kubeconfig(config(), "k", {})).local_socket, "");
+}
+
 }  // namespace
 }  // namespace coracle
