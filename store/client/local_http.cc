@@ -72,7 +72,8 @@ class ResponseParser {
     has_begun_ |= !bytes.empty();
     while (!bytes.empty() && !is_done()) {
       if (at_ == At::body || at_ == At::chunk) {
-        if (!TRY(take_body(bytes))) return {};
+        const bool is_wanted = TRY(take_body(bytes));
+        if (!is_wanted) return {};
       } else {
         TRY(take_line(bytes));
       }
