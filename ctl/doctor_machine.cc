@@ -284,6 +284,7 @@ std::set<std::string> running_programs() {
 
 void ask_api(Commands& commands, const MachineInfo& info, DaemonInfo& daemon) {
   if (commands.flags().request_timeout == "0") commands.flags().request_timeout = kApiTimeout;
+  commands.flags().over_network = true;
   auto session = commands.session();
   if (!session) {
     daemon.ready = {ProbeResult::not_tried, session.error().text()};

@@ -137,6 +137,7 @@ void add_health(Commands& commands) {
   commands.on(health, [&commands, flags]() -> Result<int> {
     auto timeout = TRY(parse_timeout(flags->timeout).wrap("--timeout"));
     if (commands.flags().request_timeout == "0") commands.flags().request_timeout = kHealthTimeout;
+    commands.flags().over_network = true;
     const auto until = std::chrono::steady_clock::now() + timeout;
     for (;;) {
       const std::vector<std::string> problems = health_problems(look(commands, flags->pods));

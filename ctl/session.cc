@@ -247,6 +247,7 @@ Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
   auto timeout = TRY(request_timeout_of(flags));
   ServerAccess access = TRY(read_access(flags));
   if (access.exec) TRY(check_plugin_policy(flags.plugin_policy, flags.plugin_allowlist, access.exec->command));
+  if (flags.over_network) access.local_socket.clear();
   if (access.proxy_url.empty()) access.proxy_url = proxy_for(access.server, ProxyEnvironment::read());
   auto state = std::make_unique<State>();
   state->timeout = timeout;

@@ -31,6 +31,7 @@ struct GlobalFlags {  // accepted by every command, anywhere on the line
   // Not flags: of the person's preferences (ctl/preferences.h).
   std::string plugin_policy;
   std::vector<std::string> plugin_allowlist;
+  bool over_network = false;  // not a flag either: set by commands that judge the daemon, as others reach it
 };
 
 // What the flags say of the kubeconfig's fields. Errors: bad_request for an --as-user-extra that is no pair.

@@ -50,6 +50,7 @@ if [ -n "$faketime" ]; then
   expect "a clock after the end of every certificate is no obstacle" "node/edge" \
     apart env LD_PRELOAD="$faketime" FAKETIME="@2080-01-01 00:00:00" DONT_FAKE_MONOTONIC=1 "$coraclectl" --kubeconfig "$config" get nodes -o name
 else ok "a clock after the end of every certificate # SKIP libfaketime is missing"; fi
+expect_fail "health judges what others reach" '^the API: .*127.0.0.1:6443' ctl health --request-timeout=3s
 expect "the server speaks plain HTTP there" "200" curl -s -o /dev/null -w '%{http_code}' --unix-socket "$socket" http://localhost/readyz
 
 # Others
