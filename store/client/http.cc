@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -253,6 +254,7 @@ struct Http::State {
     return lines;
   }
 
+  // `detail`: the reason in words; libcurl has some if there are none.
   Error failure(CURLcode code, const char* detail) const {
     std::string text = detail && *detail ? detail : curl_easy_strerror(code);
     std::string host = host_and_port(access.server);
@@ -309,17 +311,19 @@ struct Http::State {
     return run_over_network(who, lines, request, std::move(exchange));
   }
 
-  // Nothing: the local socket is not there.
+  // Nothing: the local socket is not there, or libcurl has to refuse the target.
   std::optional<Result<void>> run_locally(const std::vector<std::string>& lines, const HttpRequest& request, Exchange& exchange) {
-    std::string head = request.method + " " + path_prefix(access.server) + target_of(request) +
-                       " HTTP/1.1\r\nHost: " + host_and_port(access.server) + "\r\n";
+    const std::string target = path_prefix(access.server) + target_of(request);
+    const auto ends_target = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
+    if (!target.starts_with('/') || std::any_of(target.begin(), target.end(), ends_target)) return std::nullopt;
+    std::string head = request.method + " " + target + " HTTP/1.1\r\nHost: " + host_and_port(access.server) + "\r\n";
     for (const auto& line : lines) head += line + "\r\n";
     if (exchange.source) head += "Transfer-Encoding: chunked\r\n";
     else if (sends_body(request, exchange)) head += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
     auto done = local->run({head + "\r\n", request.body, request.method == "HEAD", request.timeout}, exchange);
     if (!done || *done) return done;
-    if (done->error().code() == Code::timeout) return Result<void>(failure(CURLE_OPERATION_TIMEDOUT, nullptr));
-    return Result<void>(failure(CURLE_RECV_ERROR, done->error().text().c_str()));
+    const CURLcode why = done->error().code() == Code::timeout ? CURLE_OPERATION_TIMEDOUT : CURLE_RECV_ERROR;
+    return Result<void>(failure(why, done->error().text().c_str()));
   }
 
   static Result<HttpAnswer> answer_of(Exchange exchange) {

@@ -137,6 +137,23 @@ TEST_F(LocalSocketTest, of_another_machine_is_not_used) {
   EXPECT_FALSE(MUST(Http::make(admin))->send({.path = "/version"}));
 }
 
+TEST_F(LocalSocketTest, a_path_is_no_way_to_write_headers) {
+  auto http = MUST(Http::make(admin));
+  for (const char* path : {"/version HTTP/1.1\r\nImpersonate-User: jane", "/a b", "version"})
+    EXPECT_FALSE(http->send({.path = path})) << path;
+  EXPECT_TRUE(http->send({.path = "/version"}));
+}
+
+TEST_F(LocalSocketTest, a_request_ends_at_its_timeout) {
+  auto answer = MUST(Http::make(admin))
+                    ->send({.path = "/api/v1/namespaces/default/configmaps",
+                            .query = {{"watch", "1"}},
+                            .timeout = std::chrono::milliseconds(100)});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), Code::timeout);
+  EXPECT_NE(answer.error().text().find("did not answer in time"), std::string::npos) << answer.error().text();
+}
+
 TEST_F(LocalSocketTest, impersonation_holds_there_too) {
   admin.impersonate.user = "jane";
   EXPECT_NE(user_of(admin).find("\"jane\""), std::string::npos);
