@@ -2,10 +2,9 @@
 // See nft.h.
 #include "ctl/nft.h"
 
-#include <dlfcn.h>
-
 #include <memory>
 
+#include "runtime/base/shared_library.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/netns.h"
 
@@ -29,18 +28,17 @@ struct Library {
 };
 
 Result<Library> load() {
-  void* handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // never closed: its destructors run at exit
-  if (!handle) return Error(Code::unavailable, std::string(kLibrary) + " is missing: apt install libnftables1");
+  auto loaded = SharedLibrary::load(kLibrary);
+  if (!loaded) return Error(Code::unavailable, std::string(kLibrary) + " is missing: apt install libnftables1");
   Library library;
-  auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-    return function != nullptr;
-  };
-  bool all = find(library.make, "nft_ctx_new") && find(library.free, "nft_ctx_free") &&
-             find(library.buffer_output, "nft_ctx_buffer_output") && find(library.buffer_error, "nft_ctx_buffer_error") &&
-             find(library.output, "nft_ctx_get_output_buffer") && find(library.error, "nft_ctx_get_error_buffer") &&
-             find(library.set_flags, "nft_ctx_output_set_flags") && find(library.run, "nft_run_cmd_from_buffer");
-  if (!all) return Error(Code::unavailable, std::string(kLibrary) + " lacks a function");
+  TRY(loaded->find(library.make, "nft_ctx_new"));
+  TRY(loaded->find(library.free, "nft_ctx_free"));
+  TRY(loaded->find(library.buffer_output, "nft_ctx_buffer_output"));
+  TRY(loaded->find(library.buffer_error, "nft_ctx_buffer_error"));
+  TRY(loaded->find(library.output, "nft_ctx_get_output_buffer"));
+  TRY(loaded->find(library.error, "nft_ctx_get_error_buffer"));
+  TRY(loaded->find(library.set_flags, "nft_ctx_output_set_flags"));
+  TRY(loaded->find(library.run, "nft_run_cmd_from_buffer"));
   return library;
 }
 
