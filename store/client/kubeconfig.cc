@@ -277,6 +277,14 @@ Impersonation impersonation_of(const json::value& user) {
   return as;
 }
 
+// Whether the command line says how to reach the server, or as whom, in place of the kubeconfig.
+bool names_another_way(const KubeconfigChoice& choice) {
+  for (const auto* each : {&choice.server, &choice.tls_server_name, &choice.certificate_authority, &choice.client_certificate,
+                           &choice.client_key, &choice.token, &choice.username, &choice.password})
+    if (!each->empty()) return true;
+  return choice.insecure.has_value();
+}
+
 std::string local_socket_of(const json::value& context) {
   for (const auto& extension : get_array(context, "extensions"))
     if (get_string(extension, "name") == kLocalSocketExtension) return std::string(get_string(extension, "extension.path"));
@@ -308,7 +316,7 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
   if (chosen.context)
     if (std::string_view ns = get_string(*chosen.context, "namespace"); !ns.empty()) access.ns = ns;
   if (!choice.ns.empty()) access.ns = choice.ns;
-  if (chosen.context) access.local_socket = local_socket_of(*chosen.context);
+  if (chosen.context && !names_another_way(choice)) access.local_socket = local_socket_of(*chosen.context);
   return access;
 }
 

@@ -206,6 +206,14 @@ TEST(Kubeconfig, a_context_may_name_the_local_socket) {
   EXPECT_EQ(MUST(parse_kubeconfig(text, "k", {})).local_socket, "/run/s");
   EXPECT_EQ(MUST(parse_kubeconfig(text, "k", {.context = "there"})).local_socket, "");
   EXPECT_EQ(MUST(parse_kubeconfig(config(), "k", {})).local_socket, "");
+  KubeconfigChoice as;
+  as.impersonate.user = "jane", as.ns = "other", as.context = "here", as.user = "u", as.cluster = "c";
+  EXPECT_EQ(MUST(parse_kubeconfig(text, "k", as)).local_socket, "/run/s");
+  for (auto field : {&KubeconfigChoice::server, &KubeconfigChoice::tls_server_name, &KubeconfigChoice::token}) {
+    KubeconfigChoice choice;
+    choice.*field = "https://127.0.0.1:6443";
+    EXPECT_EQ(MUST(parse_kubeconfig(text, "k", choice)).local_socket, "");
+  }
 }
 
 }  // namespace
