@@ -165,7 +165,8 @@ class Debugging {
     auto streamed = join(request);
     if (streamed && tty && options_.use_stdin && !options_.quiet) out(session_ended(ns, name, container, is_ephemeral));
     if (streamed) return streamed;
-    tell("warning: couldn't attach to pod/" + name + ", falling back to streaming logs: " + streamed.error().text() + "\n");
+    if (!has_come_too_late(streamed.error()))
+      tell("warning: couldn't attach to pod/" + name + ", falling back to streaming logs: " + streamed.error().text() + "\n");
     return show_log(ns, name, container);
   }
 

@@ -115,9 +115,7 @@ class Attached {
     };
     auto socket = open_stream(session_, request);
     auto talked = socket ? run_stream(**socket, request, ends) : Result<int>(socket.take_error());
-    // Of one that ended at once, the log has all there is to know. The node may know of its end before the pod's status does.
-    const bool is_gone = !talked && talked.error().text().find("container not found") != std::string::npos;
-    if (!talked && !is_gone && !has_ended())
+    if (!talked && !has_come_too_late(talked.error()) && !has_ended())
       tell("warning: couldn't attach to pod/" + name_ + ", falling back to streaming logs: " + talked.error().text() + "\n");
     bool says_how_to_resume = talked && request.tty && !flags_.quiet;
     if (flags_.pod.restart == "Always") {  // it restarts and never ends

@@ -170,6 +170,12 @@ Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const Str
   return session.upgrade(sent, kChannelProtocol);
 }
 
+// The server has no reason in the field of that name for it: these are the words of the node agent and of the runtime.
+bool has_come_too_late(const Error& why) {
+  const std::string text = why.text();
+  return text.find("container not found") != text.npos || text.find("the container is not running") != text.npos;
+}
+
 Result<std::string> parse_detach_keys(const std::string& keys) {
   std::string bytes;
   for (std::string_view key : split(keys, ',')) {

@@ -34,6 +34,9 @@ Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const Str
 // Copies the streams until the process ends. With a tty, the local terminal is in raw mode meanwhile. Returns the exit code of
 // the process. Errors: unavailable if the connection breaks first; the server's error if there is no exit code.
 Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, const StreamHandles& ends = {});
+// Whether attaching failed because the container ended at once: its log has all there is to know. The node may know of that
+// before the pod's status does. Pure.
+bool has_come_too_late(const Error& why);
 
 // "ctrl-p,ctrl-q", "a", "ctrl-[": the bytes that a terminal sends for these keys. Errors: bad_request. Pure.
 Result<std::string> parse_detach_keys(const std::string& keys);

@@ -78,6 +78,12 @@ TEST(Stream, answers_pings) {
   EXPECT_EQ(answer, "hi");
 }
 
+TEST(Stream, knows_that_it_has_come_too_late) {
+  EXPECT_TRUE(has_come_too_late(Error(Code::not_found, "unable to upgrade connection: container not found (\"main\")")));
+  EXPECT_TRUE(has_come_too_late(Error(Code::conflict, "the container is not running")));
+  EXPECT_FALSE(has_come_too_late(Error(Code::forbidden, "pods \"x\" is forbidden")));
+}
+
 TEST(Stream, says_when_the_connection_breaks) {
   Talk talk_;
   talk_.say(frame(1, "half"));
