@@ -10,20 +10,9 @@ namespace coracle {
 CORACLE_CRYPTO_FUNCTIONS(CORACLE_DEFINE)
 #undef CORACLE_DEFINE
 
-namespace {
-
-Result<void> find_functions() {
-  const SharedLibrary library = TRY(SharedLibrary::load("libcrypto.so.3"));
-#define CORACLE_FIND(name) TRY(library.find(name, #name));
-  CORACLE_CRYPTO_FUNCTIONS(CORACLE_FIND)
-#undef CORACLE_FIND
-  return {};
-}
-
-}  // namespace
-
 Result<void> load_libcrypto() {
-  static const Result<void> loaded = find_functions();
+  static constexpr LibraryFunction kFunctions[] = {CORACLE_CRYPTO_FUNCTIONS(CORACLE_LIBRARY_FUNCTION)};
+  static const Result<void> loaded = load_functions("libcrypto.so.3", kFunctions);
   if (!loaded) return loaded.error();
   return {};
 }

@@ -3,6 +3,7 @@
 // that do not use it. Source: dlopen(3), dlsym(3).
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "runtime/base/result.h"
@@ -22,12 +23,23 @@ class SharedLibrary {
     return {};
   }
 
+  Result<void*> address_of(const char* name) const;  // Errors: unavailable
+
  private:
   SharedLibrary(const char* name, void* handle) : name_(name), handle_(handle) {}
-  Result<void*> address_of(const char* name) const;
 
   const char* name_;
   void* handle_;
 };
+
+// A library's function, and the pointer variable of the same name that stands for it.
+struct LibraryFunction {
+  void* pointer;  // the variable's address
+  const char* name;
+};
+#define CORACLE_LIBRARY_FUNCTION(name) coracle::LibraryFunction{&name, #name},
+
+// Loads the library and sets all pointers. Errors: unavailable; then some are not set.
+Result<void> load_functions(const char* library, std::span<const LibraryFunction> functions);
 
 }  // namespace coracle

@@ -9,20 +9,9 @@ namespace coracle {
 CORACLE_ARCHIVE_FUNCTIONS(CORACLE_DEFINE)
 #undef CORACLE_DEFINE
 
-namespace {
-
-Result<void> find_functions() {
-  const SharedLibrary library = TRY(SharedLibrary::load("libarchive.so.13"));
-#define CORACLE_FIND(name) TRY(library.find(name, #name));
-  CORACLE_ARCHIVE_FUNCTIONS(CORACLE_FIND)
-#undef CORACLE_FIND
-  return {};
-}
-
-}  // namespace
-
 Result<void> load_libarchive() {
-  static const Result<void> loaded = find_functions();
+  static constexpr LibraryFunction kFunctions[] = {CORACLE_ARCHIVE_FUNCTIONS(CORACLE_LIBRARY_FUNCTION)};
+  static const Result<void> loaded = load_functions("libarchive.so.13", kFunctions);
   if (!loaded) return loaded.error();
   return {};
 }

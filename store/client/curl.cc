@@ -13,10 +13,8 @@ CORACLE_CURL_FUNCTIONS(CORACLE_DEFINE)
 namespace {
 
 Result<void> load_and_initialize() {
-  const SharedLibrary library = TRY(SharedLibrary::load("libcurl.so.4"));
-#define CORACLE_FIND(name) TRY(library.find(name, #name));
-  CORACLE_CURL_FUNCTIONS(CORACLE_FIND)
-#undef CORACLE_FIND
+  static constexpr LibraryFunction kFunctions[] = {CORACLE_CURL_FUNCTIONS(CORACLE_LIBRARY_FUNCTION)};
+  TRY(load_functions("libcurl.so.4", kFunctions));
   if (CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
     return Error(Code::unavailable, std::string("libcurl cannot start: ") + curl_easy_strerror(code));
   return {};
