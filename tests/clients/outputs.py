@@ -79,6 +79,7 @@ MASKS = [(re.compile(pattern, re.M), by) for pattern, by in [
     (r"/tmp/(LIVE|MERGED)-\w+", r"/tmp/\1"),
     (r"^((?:---|\+\+\+) /tmp/\S+)\t.*", r"\1"),
     (r"(\.(?:yaml|json|txt)):\d+\b", r"\1"),  # ours also names the line of the document
+    (r"^tar: removing leading '/' from member names\n", ""),  # kubectl passes it on, but often ends before it has come
     (r"(?<![\w.:=-])" + AGE + r"(?= |$|\)| ago)( +(?=\S))?", "AGE "),
 ]]
 OBJECT_MASK = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")
