@@ -29,7 +29,6 @@
 #include "runtime/sys/apparmor.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/memory.h"
-#include "runtime/sys/mount.h"
 #include "runtime/sys/probe.h"
 #include "runtime/sys/process.h"
 #include "store/kinds/pod/pod_state.h"
@@ -143,8 +142,8 @@ node::AgentConfig agent_config(const Config& config, const NodeIdentity& identit
   to.image_verification = {verification_policy(config.image_verification), config.image_verification_allowlist};
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
   to.mounts.huge_pages = mount_huge_pages;
-  to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
-  to.mounts.unmount_below = [](const std::string& directory) { return sys::detach_below(directory, unmount); };
+  to.mounts.unmount = unmount;
+  to.mounts.unmount_below = unmount_below;
   to.mounts.nfs = mount_nfs;
   to.mounts.server_answers = server_answers;
   to.apparmor.enabled = sys::is_apparmor_enabled;
@@ -492,7 +491,7 @@ Result<void> remove_pods(const Config& config) {
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
     for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));
   }
-  TRY(sys::detach_below(config.state_dir + "/pods", unmount));  // volumes in memory, NFS shares
+  TRY(unmount_below(config.state_dir + "/pods"));  // volumes in memory, NFS shares
   TRY(unmount(config.run_dir + "/volumes"));
   return network::Network::cleanup(network_config(config));
 }

@@ -112,6 +112,14 @@ Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Byt
                     {{"pagesize", std::to_string(page_size.count)}, {"size", std::to_string(size.count)}});
 }
 
+namespace {
+
+Result<void> detach(const std::string& place, std::string_view type) {
+  return type.starts_with("nfs") ? unmount_nfs(place) : sys::detach_mount(place);
+}
+
+}  // namespace
+
 Result<void> unmount(const std::string& directory) {
   for (size_t before = SIZE_MAX;;) {
     auto there = sys::mounts_on(directory);
@@ -120,8 +128,12 @@ Result<void> unmount(const std::string& directory) {
     if (there->empty()) return {};
     if (there->size() >= before) return Error(Code::unavailable, "unmount " + directory + ": it is mounted still");
     before = there->size();
-    TRY(there->back().starts_with("nfs") ? unmount_nfs(directory) : sys::detach_mount(directory));
+    TRY(detach(directory, there->back()));
   }
+}
+
+Result<void> unmount_below(const std::string& directory) {
+  return sys::detach_below(directory, [](const sys::MountAround& mount) { return detach(mount.place, mount.type); });
 }
 
 Result<std::string> load_default_apparmor() {

@@ -33,6 +33,8 @@ Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode
 Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Bytes size, unsigned mode);
 // Detaches all mounts on the directory (MNT_DETACH); succeeds if there are none. Errors: the kernel's.
 Result<void> unmount(const std::string& directory);
+// The same of all mounts below the directory.
+Result<void> unmount_below(const std::string& directory);
 
 // Loads the AppArmor profile of type RuntimeDefault and returns its name. Blocks while it is compiled, once per boot. Errors: as
 // sys::load_apparmor_profile.

@@ -234,7 +234,7 @@ bool lists_mounts_by_age() {
   return lists_mounts_by_age(name.release);
 }
 
-Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {
+Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const MountAround& mount)>& detach) {
   auto real = absolute_path(directory);  // the kernel's name for it
   if (!real && real.error().code() == Code::not_found) return {};
   std::string prefix = TRY(std::move(real));
@@ -242,7 +242,7 @@ Result<void> detach_below(const std::string& directory, const std::function<Resu
   std::vector<Mounted> below = TRY(mounted());
   std::erase_if(below, [&](const Mounted& one) { return !one.place.starts_with(prefix); });
   for (auto one = below.rbegin(); one != below.rend(); ++one) {
-    auto done = detach(one->place);
+    auto done = detach ? detach(*one) : detach_mount(one->place);
     bool is_gone = !done && (done.error().err() == EINVAL || done.error().err() == ENOENT);
     if (!done && !is_gone) return done.take_error();
   }

@@ -66,8 +66,7 @@ std::string plain_path(std::string_view field);
 bool lists_mounts_by_age(std::string_view release);
 bool lists_mounts_by_age();  // this kernel
 // Detaches every mount below the directory, the innermost first. Uses `detach`, by default a lazy unmount. The mount on the
-// directory itself stays.
-Result<void> detach_below(const std::string& directory,
-                          const std::function<Result<void>(const std::string& path)>& detach = detach_mount);
+// directory itself stays. The table of mounts is read once, however many there are.
+Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const MountAround& mount)>& detach = {});
 
 }  // namespace coracle::sys

@@ -63,6 +63,10 @@ def pods():
                                  "containers": [container(volumeMounts=many(lambda i: {"name": "v%d" % i, "mountPath": "/m/%d" % i}, 15_000))]}, {}
     yield "mounts of one volume", {"volumes": [{"name": "v", "emptyDir": {}}], "containers": [container(
         volumeMounts=many(lambda i: {"name": "v", "mountPath": "/m/%d" % i, "subPath": "s%d" % i}, 10 ** 6))]}, {}
+    in_memory = many(lambda i: {"name": "v%d" % i, "emptyDir": {"medium": "Memory"}}, 15_000)
+    yield "volumes in memory", {"volumes": in_memory}, {}
+    yield "volumes in memory and mounts", {"volumes": in_memory, "containers": [container(
+        volumeMounts=[{"name": each["name"], "mountPath": "/m/" + each["name"]} for each in in_memory])]}, {}
     yield "projected sources", {"volumes": [{"name": "v", "projected": {"sources": many(lambda i: {"configMap": {"name": "c%d" % i, "items": [
         {"key": "k", "path": "p%d" % i}]}}, 10 ** 6)}}]}, {}
     yield "items of a volume", {"volumes": [{"name": "v", "configMap": {"name": "c", "items": many(lambda i: {"key": "k%d" % i, "path": "p/%d" % i}, 10 ** 6)}}]}, {}

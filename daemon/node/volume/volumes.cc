@@ -49,7 +49,10 @@ struct PrepareInputs {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
-constexpr unsigned kUnfinished = 01500;               // mode of a directory under construction; programs do not use it
+constexpr unsigned kUnfinished = 01500;  // mode of a directory under construction; programs do not use it
+// Of a pod, and of a container. Each may be a mount of the host, and an open file of the daemon until the container starts; the
+// kernel has 100,000 mounts in all (fs.mount-max).
+constexpr size_t kVolumesMax = 500, kMountsMax = 1000;
 constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path; the kernel's limit is 4096
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of an environment file, as large as a ConfigMap
 constexpr std::string_view kHugePages = "HugePages";  // or with a size: "HugePages-2Mi"
@@ -422,14 +425,22 @@ Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is
 struct VolumesInContainers {
   std::set<std::string_view> mounted, devices, read;
   explicit VolumesInContainers(const json::value& pod) {
-    for (const auto& container : containers_of(pod)) {
+    auto add = [&](const ContainerRef& container) {
       view::Container spec(*container.spec);
       for (view::VolumeMount mount : spec.volume_mounts()) mounted.insert(mount.name());
       for (view::VolumeDevice device : spec.volume_devices()) devices.insert(device.name());
       for (view::EnvVar variable : spec.env()) read.insert(variable.value_from().file_key_ref().volume_name());
-    }
+    };
+    for (const auto& container : containers_of(pod)) add(container);
+    for (const auto& container : ephemeral_of(pod)) add(container);
   }
   bool contain(std::string_view name) const { return mounted.contains(name) || devices.contains(name) || read.contains(name); }
+  std::vector<view::Volume> those_of(const json::value& pod) const {
+    std::vector<view::Volume> volumes;
+    for (view::Volume volume : view::Pod(pod).spec().volumes())
+      if (contain(volume.name())) volumes.push_back(volume);
+    return volumes;
+  }
 };
 
 namespace {
@@ -493,27 +504,22 @@ Error no_such_kind(const PodVolume& source) {
 
 }  // namespace
 
-// What went wrong with the volumes of one pod. Of a volume that no container has, nothing: the pod does not need it.
+// What went wrong with the volumes of one pod.
 class Failures {
  public:
-  explicit Failures(const VolumesInContainers& there) : there_(there) {}
   // It is not known yet what the volume is.
   void add_unknown(std::string_view name, const Error& error) {
-    if (!there_.contain(name)) return;
     unknown_.emplace(name);
     unmounted_.emplace(name);
     why_.push_back(error.text());
   }
   void add(const PodVolume& source, const Error& error) {
-    if (!there_.contain(source.name)) return;
     unmounted_.emplace(source.name);
     std::string claim = source.backing.claim ? " (PVC " + source.backing.claim->key().text() + ")" : "";
     found_.push_back({is_block(*source.spec) ? "FailedMapVolume" : "FailedMount", error.text() + claim});
   }
   // Nothing went wrong yet: it takes long.
-  void tell(const PodVolume& source, const char* reason, std::string text) {
-    if (there_.contain(source.name)) found_.push_back({reason, std::move(text)});
-  }
+  void tell(const char* reason, std::string text) { found_.push_back({reason, std::move(text)}); }
   bool is_empty() const { return unmounted_.empty(); }
   // Source: kubelet, WaitForAttachAndMount (text).
   std::vector<MountFailure> take() {
@@ -528,7 +534,6 @@ class Failures {
   }
 
  private:
-  const VolumesInContainers& there_;
   std::set<std::string> unmounted_, unknown_;
   std::vector<std::string> why_;
   std::vector<MountFailure> found_;
@@ -683,7 +688,7 @@ bool Volumes::is_given_to_group(const json::value& pod, const PodVolume& source,
   if (answer->done) return true;
   if (answer->waited >= kGroupTold) {
     const std::string shown = uid + "/volumes/kubernetes.io~local-volume/" + std::string(source.backing.volume->name());
-    failures.tell(source, "VolumePermissionChangeInProgress",
+    failures.tell("VolumePermissionChangeInProgress",
                   "Setting volume ownership for " + shown +
                       " is taking longer than expected, consider using OnRootMismatch - "
                       "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/"
@@ -697,11 +702,10 @@ VolumeResult Volumes::ask_places(const json::value& pod, const volume::StorageOb
   VolumeResult result;
   const VolumesInContainers there(pod);
   const SlowPlaces::Until until = places_.until();
-  Failures failures(there);
-  for (view::Volume one : view::Pod(pod).spec().volumes()) {
+  Failures failures;
+  for (view::Volume one : there.those_of(pod)) {
     auto source = source_of(pod, one.raw(), storage);
-    if (source && there.contain(source->name))
-      (void)answers(std::string(view::Pod(pod).metadata().uid()), *source, until, failures, result);
+    if (source) (void)answers(std::string(view::Pod(pod).metadata().uid()), *source, until, failures, result);
   }
   result.failures = failures.take();
   return result;
@@ -713,29 +717,33 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
   const std::string uid(view::Pod(pod).metadata().uid());
   const VolumesInContainers there(pod);
   const SlowPlaces::Until until = places_.until();  // for all places: a pod with many on a dead mount must not hold its worker
-  Failures failures(there);
+  Failures failures;
   std::vector<PodVolume> shares, directories;  // last, since they may take long
   const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
-  for (view::Volume one : view::Pod(pod).spec().volumes()) {
+  const std::vector<view::Volume> needed = there.those_of(pod);
+  if (needed.size() > kVolumesMax) {
+    result.failures.push_back({"FailedMount", "The containers use " + std::to_string(needed.size()) +
+                                                  " volumes; this node gives a pod at most " + std::to_string(kVolumesMax)});
+    return result;
+  }
+  for (view::Volume one : needed) {
     auto source = source_of(pod, one.raw(), lookup.storage);
     auto fits = source ? check_mode(*source, there) : Result<void>(source.take_error());
     if (!fits) {
       failures.add_unknown(one.name(), fits.error());
       continue;
     }
-    const bool needed = there.contain(source->name);
     if (begins && is_elsewhere(*source, lookup.node)) {
       failures.add(*source, Error(Code::conflict, about(kAffinity, *source) + ": no matching NodeSelectorTerms"));
       continue;
     }
-    if (needed && is_for_one_pod(*source) && take_alone_ && !take_alone_(uid, source->backing.claim->key())) {
+    if (is_for_one_pod(*source) && take_alone_ && !take_alone_(uid, source->backing.claim->key())) {
       failures.add(*source, Error(Code::conflict, about(kSetUp, *source) +
                                                       ": volume uses the ReadWriteOncePod access mode and is already in use by "
                                                       "another pod"));
       continue;
     }
-    VolumeResult unneeded;  // nobody waits for a volume that no container has
-    if (!answers(uid, *source, until, failures, needed ? result : unneeded)) continue;
+    if (!answers(uid, *source, until, failures, result)) continue;
     const VolumeKind* kind = kind_of(*source->spec);
     auto prepared = kind ? (this->*kind->prepare)(*source, inputs, result) : Result<void>(no_such_kind(*source));
     if (!prepared) failures.add(*source, prepared.error());
@@ -746,7 +754,7 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
     auto placed = make_place(paths, std::string(source.name));
     auto ready = placed ? nfs_.is_ready(uid, paths.volume(source.name), nfs_share(source)) : Result<bool>(placed.take_error());
     if (!ready) failures.add(source, std::move(ready).wrap(about(kSetUp, source)).error());
-    else result.waits |= !*ready && there.contain(source.name);
+    else result.waits |= !*ready;
   }
   if (begins && failures.is_empty() && !result.waits) {
     const SlowPlaces::Until given_until = places_.until();
@@ -890,6 +898,10 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
                                                  const std::map<std::string, std::string>& environment,
                                                  const volume::StorageObjects& storage) const {
   std::vector<VolumeMount> mounts;
+  const size_t wanted = view::Container(container).volume_mounts().size();
+  if (wanted > kMountsMax)
+    return Error(Code::invalid, "the container has " + std::to_string(wanted) + " volume mounts; this node makes at most " +
+                                    std::to_string(kMountsMax));
   const VolumesByName volumes = volumes_of(pod);
   for (view::VolumeMount mount : view::Container(container).volume_mounts()) {
     auto name = mount.name();
@@ -971,12 +983,10 @@ Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) cons
   TRY(nfs_.stop(uid));
   if (places_.is_stopping(uid)) return Error(Code::unavailable, "a volume is being given to the pod's group still");
   places_.forget(uid);
-  auto unmount = [&](const std::string& path) { return config_.mounts.unmount ? config_.mounts.unmount(path) : Result<void>(); };
-  for (const auto& name : files::list(paths.state + "/volumes")) {
-    TRY(unmount(paths.volume(name)));
-    TRY(images_.release(image_holder(uid, name)));
-  }
-  if (sys::exists(paths.state + "/shm")) TRY(unmount(paths.state + "/shm"));
+  const MountHooks& hooks = config_.mounts;
+  if (hooks.unmount_below) TRY(hooks.unmount_below(paths.state + "/volumes"));
+  for (const auto& name : files::list(paths.state + "/volumes")) TRY(images_.release(image_holder(uid, name)));
+  if (hooks.unmount && sys::exists(paths.state + "/shm")) TRY(hooks.unmount(paths.state + "/shm"));
   for (const auto& directory : {paths.memory, paths.state + "/shm"}) TRY(sys::remove_tree(directory).wrap("remove volumes"));
   if (!sys::exists(paths.state)) return {};
   Fd state = TRY(sys::open_directory(paths.state).wrap("remove volumes"));

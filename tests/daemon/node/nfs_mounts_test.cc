@@ -31,6 +31,10 @@ class NfsTest : public Machine {
       mounted_.erase(directory);
       return {};
     };
+    config_.mounts.unmount_below = [this](const std::string& directory) -> Result<void> {
+      std::erase_if(mounted_, [&](const std::string& place) { return place.starts_with(directory + "/"); });
+      return {};
+    };
   }
   void put(const std::string& volume = R"("nfs":{"server":"nas.lan","path":"/export"})") {
     put_pod(

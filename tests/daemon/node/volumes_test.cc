@@ -132,6 +132,48 @@ TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
   EXPECT_TRUE(events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no NFS volumes"));
 }
 
+TEST_F(VolumesTest, a_volume_is_made_when_a_container_uses_it) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}],"volumes":[{"name":"v","emptyDir":{}}])");
+  EXPECT_EQ(state(), "Running");
+  const std::string place = config_.state_dir + "/" + uid() + "/volumes/v";
+  EXPECT_FALSE(fs::exists(place));
+  json::value now = pod();
+  make(now, "spec.ephemeralContainers") =
+      MUST(parse_json(R"([{"name":"dbg","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])"));
+  client_.put(kPod, to_text(now));
+  settle();
+  EXPECT_EQ(state("dbg"), "Running");
+  EXPECT_TRUE(fs::exists(place));
+}
+
+TEST_F(VolumesTest, of_too_many_none_is_made) {
+  std::string mounts, volumes;
+  for (int i = 0; i <= 500; ++i) {
+    std::string name = "v" + std::to_string(i);
+    mounts += R"({"name":")" + name + R"(","mountPath":"/)" + name + "\"},";
+    volumes += R"({"name":")" + name + R"(","emptyDir":{}},)";
+  }
+  mounts.pop_back(), volumes.pop_back();
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[)" + mounts + R"(]}],"volumes":[)" + volumes + "]");
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has("W FailedMount The containers use 501 volumes; this node gives a pod at most 500"));
+  EXPECT_FALSE(fs::exists(config_.state_dir + "/" + uid() + "/volumes"));
+}
+
+TEST_F(VolumesTest, of_too_many_mounts_none_is_made) {
+  std::string mounts;
+  for (int i = 0; i <= 1000; ++i)
+    mounts += R"({"name":"v","subPath":"s","mountPath":"/)" + std::to_string(i) + (i < 1000 ? "\"}," : "\"}");
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[)" + mounts +
+          R"(]}],"volumes":[{"name":"v","emptyDir":{}}])");
+  EXPECT_EQ(state(), "Waiting CreateContainerConfigError");
+  EXPECT_TRUE(events_.has("W Failed Error: the container has 1001 volume mounts; this node makes at most 1000"));
+  EXPECT_FALSE(fs::exists(config_.state_dir + "/" + uid() + "/volumes/v/s"));
+}
+
 class ImageVolumesTest : public VolumesTest {
  protected:
   static std::string image(const std::string& reference, const std::string& more = "") {
