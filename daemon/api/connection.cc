@@ -326,6 +326,7 @@ void Connection::keep_buffers() {
 }
 
 void Connection::release_buffers() {
+  recent_token_ = {};
   if (in_used_ >= in_.size()) std::string().swap(in_), in_used_ = 0;
   std::lock_guard lock(write_mutex_);
   if (out_.empty()) std::string().swap(out_);

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/auth/recent_token.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/guarded.h"
@@ -54,6 +55,8 @@ class Connection {
   // Errors: timeout, unavailable (the peer disconnected), bad_request (no TLS, or no common version). Without TLS there is none.
   Result<void> handshake(Deadline deadline);
   const PeerCertificate& peer_certificate() const { return peer_certificate_; }  // what the handshake brought
+
+  auth::RecentToken& recent_token() { return recent_token_; }  // for the thread that serves its requests
 
   // Blocks for at least one byte; returns 0 at the end of the stream. Errors: timeout, unavailable.
   Result<size_t> read(char* to, size_t size);
@@ -99,7 +102,7 @@ class Connection {
   const sys::Endpoint& peer() const { return peer_; }  // of the local socket: 127.0.0.1 without a port
   // For a connection with many short requests: its buffers are not freed after each one. Call before the first thread waits.
   void keep_buffers();
-  void release_buffers();  // call before the connection becomes idle or waits for long
+  void release_buffers();  // call before the connection becomes idle or waits for long; forgets the recent token
 
  private:
   struct Step {  // one attempt to move bytes
@@ -120,6 +123,7 @@ class Connection {
   std::unique_ptr<SSL, void (*)(SSL*)> ssl_;  // null: a local connection
   sys::Endpoint peer_;
   PeerCertificate peer_certificate_;
+  auth::RecentToken recent_token_;
   Deadline read_deadline_ = Deadline::max();
   std::chrono::milliseconds write_timeout_ = kWriteStall;
   std::string in_;

@@ -185,7 +185,8 @@ class Server::State::RequestChain {
   }
 
   bool authenticate() {
-    auto user = server_.authenticator->authenticate(credentials_of(call_.head(), call_.exchange.connection));
+    Connection& connection = call_.exchange.connection;
+    auto user = server_.authenticator->authenticate(credentials_of(call_.head(), connection), connection.recent_token());
     if (!user) {
       answer_error(call_, user.error());
       server_.auditor->refused(call_, asked_, server_.clock.now());

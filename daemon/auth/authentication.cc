@@ -180,14 +180,14 @@ UserPtr user_of_certificate(std::string common_name, std::vector<std::string> or
   return std::make_shared<const User>(std::move(user));
 }
 
-Result<UserPtr> Authenticator::authenticate(const Credentials& credentials) const {
+Result<UserPtr> Authenticator::authenticate(const Credentials& credentials, RecentToken& recent) const {
   auto token = bearer(credentials.authorization);
   if (credentials.certificate && credentials.trusted && credentials.certified) return credentials.certified;
   if (!token || token->empty()) return credentials.certificate ? Result<UserPtr>(unauthorized()) : Result<UserPtr>(anonymous());
-  auto verified = tokens_.verify(*token, {});
-  if (!verified) return unauthorized();
-  if (verified->user->in(kAuthenticated)) return std::move(verified->user);
-  User user = *verified->user;
+  auto known = tokens_.user_of(*token, recent);
+  if (!known) return unauthorized();
+  if ((*known)->in(kAuthenticated)) return known;
+  User user = **known;
   user.groups.emplace_back(kAuthenticated);
   return std::make_shared<const User>(std::move(user));
 }

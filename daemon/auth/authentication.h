@@ -26,8 +26,8 @@ UserPtr user_of_certificate(std::string common_name, std::vector<std::string> or
 class Authenticator {
  public:
   explicit Authenticator(const Tokens& tokens) : tokens_(tokens) {}
-  // Without credentials: system:anonymous. Errors: unauthorized for invalid ones.
-  Result<UserPtr> authenticate(const Credentials& credentials) const;
+  // Without credentials: system:anonymous. `recent`: see Tokens::user_of. Errors: unauthorized for invalid ones.
+  Result<UserPtr> authenticate(const Credentials& credentials, RecentToken& recent) const;
 
  private:
   const Tokens& tokens_;

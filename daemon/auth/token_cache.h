@@ -15,11 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "store/object/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/sha256.h"
 #include "store/engine/engine.h"
+#include "store/object/user.h"
 
 namespace coracle::auth {
 

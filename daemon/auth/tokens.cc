@@ -153,22 +153,38 @@ Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vecto
   if (known) {
     bool for_us = audiences.empty() || has(audiences, settings_.issuer);
     if (!for_us) return unauthorized("the token is not meant for " + describe(audiences));
-    return Verified{std::make_shared<const User>(*std::move(known)), {settings_.issuer}};
+    return Verified{std::make_shared<const User>(*std::move(known)), {settings_.issuer}, nullptr};
   }
   FindingPtr finding = TRY(finding_on(token, digest));
   const std::vector<std::string> ours{settings_.issuer}, &wanted = audiences.empty() ? ours : audiences;
-  Verified out{UserPtr(finding, &finding->user), those_in_both(wanted, finding->audiences)};
+  Verified out{UserPtr(finding, &finding->user), those_in_both(wanted, finding->audiences), finding};
   if (out.audiences.empty())
     return unauthorized("token audiences " + describe(finding->audiences) + " is invalid for the target audiences " +
                         describe(wanted));
   return out;
 }
 
+Result<UserPtr> Tokens::user_of(std::string_view token, RecentToken& recent) const {
+  const SteadyTime now = registry_.clock().steady();
+  bool is_known = recent.finding && now < recent.until && same_secret(token, recent.token) && holds(*recent.finding);
+  if (!is_known) {
+    recent = {};
+    Verified verified = TRY(verify(token, {}));
+    if (!verified.finding) return std::move(verified.user);
+    recent = {std::string(token), std::move(verified.finding), now + kTokenRemembered};
+  }
+  return UserPtr(recent.finding, &recent.finding->user);
+}
+
+// Whether what was found is as true now as when it was found.
+bool Tokens::holds(const Finding& finding) const {
+  return is_usable_at(finding, registry_.clock().now()) && registry_.engine().unchanged(finding.rests_on);
+}
+
 Result<FindingPtr> Tokens::finding_on(std::string_view token, const TokenDigest& digest) const {
   SteadyTime now = registry_.clock().steady();
   FindingPtr finding = remembered_.find(digest, now);
-  if (finding && is_usable_at(*finding, registry_.clock().now()) && registry_.engine().unchanged(finding->rests_on))
-    return finding;
+  if (finding && holds(*finding)) return finding;
   auto found = find_out(token);
   if (!found) {
     if (finding) remembered_.forget(digest);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/auth/jwt.h"
+#include "daemon/auth/recent_token.h"
 #include "daemon/auth/static_tokens.h"
 #include "daemon/auth/token_cache.h"
 #include "daemon/registry/registry.h"
@@ -37,9 +38,12 @@ class Tokens : public registry::TokenIssuer {
   struct Verified {
     UserPtr user;
     std::vector<std::string> audiences;
+    FindingPtr finding;  // null: a static or bootstrap token
   };
   // `audiences`: the audiences of the verifier; empty: the API server. Errors: unauthorized, with the reason.
   Result<Verified> verify(std::string_view token, const std::vector<std::string>& audiences) const;
+  // The user of a request to the API server. `recent` belongs to its connection, and is changed. Errors: as verify().
+  Result<UserPtr> user_of(std::string_view token, RecentToken& recent) const;
   uint64_t signatures_checked() const { return signatures_checked_; }  // since the start, for measuring the cache
   void forget_remembered() const { remembered_.clear(); }  // frees memory: tokens are verified again on their next use
   const TokenSigner& signer() const { return signer_; }
@@ -48,6 +52,7 @@ class Tokens : public registry::TokenIssuer {
  private:
   Result<json::object> bind(const Object& account, view::BoundObjectReference reference) const;
   Result<FindingPtr> finding_on(std::string_view token, const TokenDigest& digest) const;
+  bool holds(const Finding& finding) const;
   Result<Finding> find_out(std::string_view token) const;
   Result<Finding> find_out_bound(const json::value& claims) const;
   Result<Finding> find_out_lasting(const json::value& claims, std::string_view token) const;

@@ -43,41 +43,45 @@ class Identity : public testing::Test {
     return std::string(get_string(MUST(tokens.issue(*account, std::move(request))), "status.token"));
   }
   std::string name_of(const std::string& token) {
-    auto found = authenticator.authenticate(bearing(token));
-    return found ? (*found)->name : found.error().text();
+    auto found = authenticator.authenticate(bearing(token), recent);
+    if (!found) return found.error().text();
+    RecentToken none;
+    EXPECT_EQ(MUST(authenticator.authenticate(bearing(token), none))->name, (*found)->name) << "over a new connection";
+    return (*found)->name;
   }
   AuthFixture fixture;
   Tokens tokens;
   Authenticator authenticator;
   ObjectPtr account;
   std::string header;
+  RecentToken recent;  // of one connection
 };
 
 TEST_F(Identity, without_credentials_is_anonymous) {
-  User nobody = *MUST(authenticator.authenticate({}));
+  User nobody = *MUST(authenticator.authenticate({}, recent));
   EXPECT_EQ(nobody.name, "system:anonymous");
   EXPECT_EQ(nobody.groups, std::vector<std::string>{"system:unauthenticated"});
   Credentials basic;
   basic.authorization = "Basic YTpi";
-  EXPECT_TRUE(MUST(authenticator.authenticate(basic))->anonymous());
+  EXPECT_TRUE(MUST(authenticator.authenticate(basic, recent))->anonymous());
   EXPECT_EQ(name_of("nonsense"), "Unauthorized");
 }
 
 TEST_F(Identity, comes_from_a_certificate) {
   Credentials shown;
   shown.certificate = shown.trusted = true, shown.certified = user_of_certificate("jane", {"dev"}, "ab");
-  User jane = *MUST(authenticator.authenticate(shown));
+  User jane = *MUST(authenticator.authenticate(shown, recent));
   EXPECT_EQ(jane.name, "jane");
   EXPECT_EQ(jane.groups, (std::vector<std::string>{"dev", "system:authenticated"}));
   EXPECT_EQ(jane.extra["authentication.kubernetes.io/credential-id"], std::vector<std::string>{"X509SHA256=ab"});
   shown.trusted = false;
-  EXPECT_FALSE(authenticator.authenticate(shown)) << "a bad one is refused even where none is needed";
+  EXPECT_FALSE(authenticator.authenticate(shown, recent)) << "a bad one is refused even where none is needed";
   shown.authorization = "bearer s3cret";
-  EXPECT_EQ(MUST(authenticator.authenticate(shown))->name, "static");
+  EXPECT_EQ(MUST(authenticator.authenticate(shown, recent))->name, "static");
 }
 
 TEST_F(Identity, comes_from_a_static_token) {
-  User known = *MUST(authenticator.authenticate(bearing("s3cret")));
+  User known = *MUST(authenticator.authenticate(bearing("s3cret"), recent));
   EXPECT_EQ(known.groups, (std::vector<std::string>{"dev", "system:authenticated"}));
   EXPECT_EQ(MUST(tokens.verify("s3cret", {"https://issuer", "x"})).audiences, std::vector<std::string>{"https://issuer"});
   EXPECT_FALSE(tokens.verify("s3cret", {"vault"}));
@@ -94,7 +98,7 @@ TEST_F(Identity, of_an_account_ends_with_time_account_and_pod) {
   EXPECT_EQ(tokens.verify(short_one, {}).error().text(), "service account token has expired");
   fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   std::string bound = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})");
-  User of_pod = *MUST(authenticator.authenticate(bearing(bound)));
+  User of_pod = *MUST(authenticator.authenticate(bearing(bound), recent));
   EXPECT_EQ(of_pod.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
   MUST(fixture.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
   EXPECT_EQ(name_of(bound), "Unauthorized");
@@ -146,7 +150,7 @@ TEST_F(Identity, comes_from_a_bootstrap_token) {
   };
   const std::string token = "abcdef.0123456789abcdef", usage = R"(,"usage-bootstrap-authentication":"true")";
   secret(usage + R"(,"auth-extra-groups":"system:bootstrappers:worker")");
-  User machine = *MUST(authenticator.authenticate(bearing(token)));
+  User machine = *MUST(authenticator.authenticate(bearing(token), recent));
   EXPECT_EQ(machine.name, "system:bootstrap:abcdef");
   EXPECT_EQ(machine.groups,
             (std::vector<std::string>{"system:bootstrappers", "system:bootstrappers:worker", "system:authenticated"}));
@@ -184,7 +188,7 @@ class Remembered : public Identity {
 
 TEST_F(Remembered, token_is_checked_once_in_ten_seconds) {
   EXPECT_EQ(checks(of_pod), 1u);
-  User first = *MUST(authenticator.authenticate(bearing(of_pod)));
+  User first = *MUST(authenticator.authenticate(bearing(of_pod), recent));
   EXPECT_EQ(first.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
   fixture.make(kConfigMap, R"({"metadata":{"name":"other","namespace":"default"}})");  // an unrelated object
   fixture.clock.advance(std::chrono::milliseconds(9999));

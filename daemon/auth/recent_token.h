@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The token that the last request of a connection bore: if the next one bears the same, neither its digest nor the cache of
+// tokens (token_cache.h) is needed. It lives as long as a connection's buffers.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/base/clock.h"
+
+namespace coracle::auth {
+
+struct Finding;  // token_cache.h
+
+struct RecentToken {
+  std::string token;
+  std::shared_ptr<const Finding> finding;  // null: there is none
+  SteadyTime until{};
+};
+
+}  // namespace coracle::auth
