@@ -118,7 +118,7 @@ Result<void> BodyReader::take_piece(const Take& take) {
 
 // A line without its end. Lines of chunks end with CR LF and have neither elsewhere, although those of heads may: two readers of
 // one body must not differ. Source: RFC 9112 section 7.1; Go net/http since CVE-2025-22871
-Result<std::string> BodyReader::line() {
+Result<std::string_view> BodyReader::line() {
   auto end_of_line = [](std::string_view bytes, size_t from) {
     size_t end = bytes.find('\n', from);
     return end == std::string_view::npos ? end : end + 1;
@@ -128,17 +128,17 @@ Result<std::string> BodyReader::line() {
   if (!line && line.error().code() == Code::unavailable) return broken_off();
   if (!line) return line;
   if (line->size() < 2 || line->find('\r') != line->size() - 2) return malformed_chunks();
-  line->resize(line->size() - 2), received_ += line->size();
+  line->remove_suffix(2), received_ += line->size();
   return line;
 }
 
 Result<void> BodyReader::next_chunk() {
   if (std::exchange(in_chunk_, false)) {
-    std::string end = TRY(line());
+    std::string_view end = TRY(line());
     if (!end.empty()) return malformed_chunks();
   }
-  std::string first = TRY(line());
-  auto size = parse_number<uint64_t>(trim(std::string_view(first).substr(0, first.find(';'))), 16);
+  std::string_view first = TRY(line());
+  auto size = parse_number<uint64_t>(trim(first.substr(0, first.find(';'))), 16);
   if (!size) return malformed_chunks();
   left_ = *size, in_chunk_ = left_ > 0;
   if (!in_chunk_) return pass_trailers();
@@ -147,7 +147,7 @@ Result<void> BodyReader::next_chunk() {
 
 Result<void> BodyReader::pass_trailers() {
   for (size_t bytes = 0;;) {
-    std::string trailer = TRY(line());
+    std::string_view trailer = TRY(line());
     if (trailer.empty()) break;
     bytes += trailer.size();
     if (bytes > kTrailersBytesMax) return malformed_chunks();

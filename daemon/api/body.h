@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/api/connection.h"
 #include "daemon/api/head.h"
 #include "daemon/api/recode.h"
-#include "daemon/api/connection.h"
 #include "runtime/base/result.h"
 
 namespace coracle::api {
@@ -58,7 +58,7 @@ class BodyReader {
   Result<void> take_piece(const Take& take);
   Result<void> next_chunk();
   Result<void> pass_trailers();
-  Result<std::string> line();
+  Result<std::string_view> line();  // valid until the next read
   template <typename Read>
   auto paced(Read read) -> decltype(read());
   SteadyTime deadline() const;

@@ -217,16 +217,15 @@ Result<size_t> Connection::read(char* to, size_t size) {
   return count;
 }
 
-Result<std::string> Connection::read_until(EndOf end_of, size_t bytes_max) {
+Result<std::string_view> Connection::read_until(EndOf end_of, size_t bytes_max) {
   constexpr size_t kSplit = 2;  // "\n\r": an end may be split across two reads
   for (;;) {
     std::string_view arrived = std::string_view(in_).substr(in_used_);
     size_t end = end_of(arrived, searched_);
     if (end != std::string_view::npos) {
-      std::string taken(arrived.substr(0, end));
       in_used_ += end;
       searched_ = 0;
-      return taken;
+      return arrived.substr(0, end);
     }
     size_t there = arrived.size();
     searched_ = there - std::min(there, kSplit);
@@ -326,7 +325,6 @@ void Connection::keep_buffers() {
 }
 
 void Connection::release_buffers() {
-  recent_token_ = {};
   if (in_used_ >= in_.size()) std::string().swap(in_), in_used_ = 0;
   std::lock_guard lock(write_mutex_);
   if (out_.empty()) std::string().swap(out_);

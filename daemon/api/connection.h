@@ -61,9 +61,10 @@ class Connection {
   // Blocks for at least one byte; returns 0 at the end of the stream. Errors: timeout, unavailable.
   Result<size_t> read(char* to, size_t size);
   // Reads up to the position that `end_of` finds in what has arrived; it gets the position from which to search and returns npos
-  // if there is none yet. Errors: as read; too_large, after which it may be called again with a higher limit.
+  // if there is none yet. The bytes are valid until the next call that reads or releases buffers. Errors: as read; too_large,
+  // after which it may be called again with a higher limit.
   using EndOf = size_t (*)(std::string_view bytes, size_t from);
-  Result<std::string> read_until(EndOf end_of, size_t bytes_max);
+  Result<std::string_view> read_until(EndOf end_of, size_t bytes_max);
   void set_read_deadline(Deadline deadline) { read_deadline_ = deadline; }
   // Whether there are received bytes that were not read yet. The socket does not report them again.
   bool has_buffered_input() const;
@@ -102,7 +103,7 @@ class Connection {
   const sys::Endpoint& peer() const { return peer_; }  // of the local socket: 127.0.0.1 without a port
   // For a connection with many short requests: its buffers are not freed after each one. Call before the first thread waits.
   void keep_buffers();
-  void release_buffers();  // call before the connection becomes idle or waits for long; forgets the recent token
+  void release_buffers();  // call before the connection becomes idle or waits for long
 
  private:
   struct Step {  // one attempt to move bytes

@@ -249,6 +249,7 @@ Result<Head> parse_request_head(std::string_view bytes) {
   if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the request head is too large");
   if (end_of_head(bytes) != bytes.size()) return malformed("unfinished head");
   Head head;
+  head.headers.reserve(8);  // most requests have no more
   TRY(read_request_line(take_line(bytes), head));
   for (std::string_view line = take_line(bytes); !line.empty(); line = take_line(bytes)) TRY(read_header(line, head.headers));
   TRY(check_host(head));

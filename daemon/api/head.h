@@ -22,6 +22,7 @@ constexpr size_t kHeadersMax = 1000;       // high, because impersonation uses o
 
 class Headers {  // names are case-insensitive; repeated names are kept in order
  public:
+  void reserve(size_t count) { all_.reserve(count); }
   void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
   std::string_view get(std::string_view name) const;  // the first; "" if absent
   std::vector<std::string_view> all(std::string_view name) const;

@@ -118,7 +118,7 @@ struct HttpServer::State {
   // read the response.
   enum class Served { again, later, never, lingers };
   Served serve_one(ClientConnection& connection);
-  Result<std::string> read_head(ClientConnection& connection);
+  Result<std::string_view> read_head(ClientConnection& connection);
   bool take_long_head(ClientConnection& connection);
   void drop_long_head(ClientConnection& connection);
   Served refuse_one(ClientConnection& connection, const Head& head, const Error& why);
@@ -368,7 +368,7 @@ void HttpServer::State::drop_long_head(ClientConnection& connection) {
 }
 
 // Errors: timeout if the head is incomplete and may be continued; too_large, too_many_requests, unavailable.
-Result<std::string> HttpServer::State::read_head(ClientConnection& connection) {
+Result<std::string_view> HttpServer::State::read_head(ClientConnection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
   if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
@@ -389,7 +389,7 @@ Result<std::string> HttpServer::State::read_head(ClientConnection& connection) {
       else break;
     }
     connection.blank_bytes += blank;
-    head->erase(0, blank);
+    head->remove_prefix(blank);
     if (head->empty()) continue;  // only empty lines so far
     return head;
   }

@@ -38,7 +38,7 @@ std::string websocket_bearer(const Head& head) {
 auth::Credentials credentials_of(const Head& head, const Connection& connection) {
   auth::Credentials out;
   out.authorization = head.headers.get("Authorization");
-  if (out.authorization.empty()) out.authorization = websocket_bearer(head);
+  if (out.authorization.empty()) out.of_protocols = websocket_bearer(head);
   const PeerCertificate& certificate = connection.peer_certificate();
   out.certificate = certificate.presented, out.trusted = certificate.valid;
   out.certified = certificate.user;

@@ -181,7 +181,7 @@ UserPtr user_of_certificate(std::string common_name, std::vector<std::string> or
 }
 
 Result<UserPtr> Authenticator::authenticate(const Credentials& credentials, RecentToken& recent) const {
-  auto token = bearer(credentials.authorization);
+  auto token = bearer(credentials.authorization.empty() ? credentials.of_protocols : credentials.authorization);
   if (credentials.certificate && credentials.trusted && credentials.certified) return credentials.certified;
   if (!token || token->empty()) return credentials.certificate ? Result<UserPtr>(unauthorized()) : Result<UserPtr>(anonymous());
   auto known = tokens_.user_of(*token, recent);

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/auth/authorizer.h"
 #include "daemon/auth/tokens.h"
@@ -13,10 +14,11 @@
 namespace coracle::auth {
 
 struct Credentials {
-  std::string authorization;  // the header Authorization, or its equivalent for WebSockets
-  bool certificate = false;   // the client presented a certificate
-  bool trusted = false;       // it is signed by the cluster's CA, for clients
-  UserPtr certified;          // the user that the certificate names; null if it names none
+  std::string_view authorization;  // the header Authorization
+  std::string of_protocols;        // its equivalent for WebSockets, which have no such header; "": none
+  bool certificate = false;        // the client presented a certificate
+  bool trusted = false;            // it is signed by the cluster's CA, for clients
+  UserPtr certified;               // the user that the certificate names; null if it names none
 };
 
 // The user of a client certificate with this subject; null without a common name. `fingerprint`: SHA-256 of the certificate,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The token that the last request of a connection bore: if the next one bears the same, neither its digest nor the cache of
-// tokens (token_cache.h) is needed. It lives as long as a connection's buffers.
+// tokens (token_cache.h) is needed.
 #pragma once
 
 #include <memory>

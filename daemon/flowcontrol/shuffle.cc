@@ -13,6 +13,7 @@ namespace coracle::flowcontrol {
 std::vector<int> deal(uint64_t hash, int deck_size, int hand_size) {
   hand_size = std::min(hand_size, deck_size);
   std::vector<int> hand, sorted;
+  hand.reserve(size_t(hand_size)), sorted.reserve(size_t(hand_size));
   for (int left = deck_size; int(hand.size()) < hand_size; left--) {
     int card = int(hash % uint64_t(left));  // index among the remaining cards
     hash /= uint64_t(left);
