@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's volumes: their content (pure, volume_payload) and their directories on this machine (prepare, refresh, remove).
+// A pod's volumes and their directories on this machine (prepare, mounts, remove). What one volume is: pod_volume.h; what the
+// node writes into one: payload.h; the places inside them: mount_points.h.
 //   volume + ConfigMaps, Secrets, pod, token ──volume_payload──▶ Payload ──write_payload──▶ directory ──mounts──▶ Fd
 // emptyDir volumes are in the pod's state directory (medium Memory and HugePages: a file system mounted there). Images and NFS
 // shares are mounted there too (pod_images.cc, nfs_mounts.h). configMap, secret, downwardAPI and projected volumes are in the
@@ -18,8 +19,10 @@
 #include "daemon/node/environment.h"
 #include "daemon/node/pod.h"
 #include "daemon/node/task_pool.h"
-#include "daemon/node/volume/atomic_writer.h"
+#include "daemon/node/volume/mount_points.h"
 #include "daemon/node/volume/nfs_mounts.h"
+#include "daemon/node/volume/payload.h"
+#include "daemon/node/volume/pod_volume.h"
 #include "daemon/node/volume/slow_places.h"
 
 namespace coracle::node {
@@ -28,27 +31,9 @@ namespace coracle::node {
 using TokenSource =
     std::function<Result<std::string>(const json::value& pod, std::string_view audience, int64_t expiration_seconds)>;
 
-struct PayloadSources {
-  Lookup lookup;
-  PodIdentity identity;
-  std::function<Result<std::string>(std::string_view audience, int64_t expiration_seconds, const std::string& path)> token;
-};
-
-// The content of a configMap, secret, downwardAPI or projected volume. Errors: not_found (with the message for the event),
-// invalid, unsupported.
-Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources);
-
-// Creates mount points inside volumes that the container may not be able to write to. They stay when the volume's files are
-// replaced. Errors: errno's.
-Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const std::vector<ManagedFile>& files);
-
 // When to replace a token: after four fifths of its lifetime, and after a day at the latest. nullopt if it is not a token.
 std::optional<WallTime> token_refresh_time(std::string_view token);
 
-struct MountFailure {
-  const char* reason;  // of the event that tells it: FailedMount, FailedMapVolume
-  std::string text;    // as kubelet words it, with the claim's name
-};
 struct VolumeResult {
   std::optional<WallTime> refresh_at;  // when a token in the volumes must be replaced
   bool waits = false;    // for a file server, or a slow place of the host: the pod is synced again when it has answered
@@ -56,9 +41,7 @@ struct VolumeResult {
   std::vector<MountFailure> failures;  // none: all volumes that containers have are there
 };
 
-struct PodVolume;
 struct PrepareInputs;
-class Failures;
 
 class Volumes {
  public:
@@ -138,9 +121,9 @@ class Volumes {
   Result<Fd> open_payload(const json::value& volume, std::string_view name, const PodPaths& paths) const;
   bool is_beside_pods(const std::string& place) const;
   Result<SlowPlaces::Answer> ask(const std::string& uid, const std::string& place, SlowPlaces::Until until) const;
-  bool answers(const std::string& uid, const PodVolume& source, SlowPlaces::Until until, Failures& failures,
+  bool answers(const std::string& uid, const PodVolume& source, SlowPlaces::Until until, VolumeFailures& failures,
                VolumeResult& result) const;
-  bool is_given_to_group(const json::value& pod, const PodVolume& source, SlowPlaces::Until until, Failures& failures,
+  bool is_given_to_group(const json::value& pod, const PodVolume& source, SlowPlaces::Until until, VolumeFailures& failures,
                          VolumeResult& result) const;
   Result<void> set_aside(const Fd& state, const std::string& uid) const;
   void clear(const std::string& name) const;
