@@ -184,7 +184,8 @@ constexpr char kGo = 1;
 
 // ---- failures ----
 
-// The stages at which a launch can fail, in the order of the work. `kStageNames` has their names for messages.
+// The stages at which a launch can fail, roughly in the order of the work: new ones are appended, because a running coracle-pause
+// sends their numbers. `kStageNames` has their names for messages.
 enum class Stage : uint32_t {
   none,
   request,  // the message itself
