@@ -27,8 +27,9 @@ import threading
 from peers import COMMAND_SECONDS, OURS, PATIENCE, Notes, Ran, chosen, differences, print_differences, run_on_terminal
 from progress import Progress
 
-# A shell's words that print the size of its terminal: podman sets it after it has started the program.
-SIZE_OF_TERMINAL = "i=0; until s=$(stty size 2>/dev/null) || [ $((i += 1)) -gt 20 ]; do sleep 0.3; done; echo $s"
+# A shell's words that print the size of its terminal: podman sets it after it has started the program. Until then stty prints
+# nothing, or zeros, and succeeds.
+SIZE_OF_TERMINAL = "i=0; until s=$(stty size 2>/dev/null); case $s in ''|'0 0') [ $((i += 1)) -gt 20 ];; esac; do sleep 0.3; done; echo $s"
 PEER_REPEATS = 2  # of a scenario in which a peer does not do what is expected
 THINGS_MIN = 75  # compared by a whole run, or too much was skipped to tell
 
