@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/result.h"
 #include "runtime/sys/file.h"
 #include "store/object/yaml.h"
 
@@ -30,6 +31,8 @@ inline const std::map<std::string, std::string>& sample_objects() {
         samples.emplace(std::move(kind), object.get_object().empty() ? "" : to_text(object));
       }
     }
+    if (samples.empty())
+      MUST(Result<void>(Error(Code::not_found, "no samples: CORACLE_SOURCE must name the directory of the source")));
     return samples;
   }();
   return all;
