@@ -177,15 +177,6 @@ void shut_down_writing(const Fd& socket) {
   (void)::shutdown(socket.get(), SHUT_WR);  // as above
 }
 
-Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake) {
-  for (;;) {
-    ssize_t count = ::recv(socket.get(), to, size, MSG_DONTWAIT);
-    if (count >= 0) return size_t(count);
-    if (errno != EAGAIN && errno != EINTR) return Error::from_errno("receive");
-    if (wait_ready(socket.get(), true, false, wake, std::nullopt).second_readable) return size_t(0);
-  }
-}
-
 Result<std::optional<size_t>> receive_now(const Fd& socket, char* to, size_t size) {
   ssize_t count;
   do count = ::recv(socket.get(), to, size, MSG_DONTWAIT);
@@ -202,6 +193,13 @@ Result<std::optional<size_t>> send_now(const Fd& socket, std::string_view bytes)
   if (count >= 0) return std::optional(size_t(count));
   if (errno == EAGAIN) return std::optional<size_t>();
   return Error::from_errno("send");
+}
+
+Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake) {
+  for (;;) {
+    if (auto got = TRY(receive_now(socket, to, size))) return *got;
+    if (wait_ready(socket.get(), true, false, wake, std::nullopt).second_readable) return size_t(0);
+  }
 }
 
 Result<size_t> discard(const Fd& socket, size_t bytes_max) {
@@ -228,11 +226,8 @@ bool has_left(const Fd& socket) {
 
 Result<void> send_all(const Fd& socket, std::string_view bytes, int wake) {
   while (!bytes.empty()) {
-    ssize_t count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count > 0) bytes.remove_prefix(size_t(count));
-    if (count >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) return Error::from_errno("send");
-    if (wait_ready(socket.get(), false, true, wake, std::nullopt).second_readable)
+    if (auto sent = TRY(send_now(socket, bytes))) bytes.remove_prefix(*sent);
+    else if (wait_ready(socket.get(), false, true, wake, std::nullopt).second_readable)
       return Error(Code::cancelled, "send: cancelled");
   }
   return {};

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "runtime/base/text.h"
+#include "runtime/sys/file.h"
 #include "runtime/sys/socket.h"
 
 namespace coracle {
@@ -30,11 +31,8 @@ Fd connect_to(const std::string& path) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket || ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0) return Fd();
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return Fd();
-  if (peer.uid != 0 && peer.uid != ::geteuid()) return Fd();
-  return socket;
+  auto peer = sys::peer_credentials(socket);
+  return peer && (peer->uid == 0 || peer->uid == ::geteuid()) ? std::move(socket) : Fd();
 }
 
 class LocalConnection : public ByteConnection {
