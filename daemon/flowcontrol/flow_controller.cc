@@ -107,19 +107,22 @@ FlowController::Level* FlowController::level_named(const std::string& name) {
   return nullptr;
 }
 
-// Requires the lock. Sets new limits according to the recent demand.
+// Requires the lock. Sets new limits according to the recent demand. Exempt requests take nothing from the others: the seats are
+// a tenth of kube-apiserver's, so a script of the administrator's would leave a few to everybody else, for seconds after its end.
 void FlowController::adjust(SteadyTime now) {
   adjusted_ = now;
   std::vector<Claim> claims;
   for (const auto& level : levels_) {
     level->demand.close_period(now);
-    claims.push_back({level->rule.shares.exempt, level->limits, level->demand.high_watermark, level->demand.smoothed});
+    const bool exempt = level->rule.shares.exempt;
+    claims.push_back({exempt, level->limits, exempt ? 0 : level->demand.high_watermark, level->demand.smoothed});
   }
   SeatAllocation allocated = allocate_seats(claims);
   fair_fraction_ = allocated.fair_fraction;
   for (size_t i = 0; i < levels_.size(); i++) {
     levels_[i]->target = allocated.targets[i];
-    levels_[i]->queues.set_limit(allocated.seats[i], now);
+    const bool exempt = levels_[i]->rule.shares.exempt;
+    levels_[i]->queues.set_limit(exempt ? levels_[i]->demand.high_watermark : allocated.seats[i], now);
   }
   for (const auto& level : levels_) dispatch_waiting(*level, now);
 }

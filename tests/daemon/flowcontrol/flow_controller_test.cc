@@ -49,6 +49,27 @@ const FlowController::FlowCount& flow(const std::vector<FlowController::Count>& 
   return none;
 }
 
+TEST(FlowController, exempt_requests_take_no_seats_from_others) {
+  FakeClock clock;
+  json::value exempt = MUST(parse_json(R"({"metadata":{"name":"e"},"spec":{"type":"Exempt"}})"));
+  FlowController flow_controller({{schema("s", "l", "jane"), schema("a", "e", "admin")}, {exempt, level("l", 1, kRejects, 90)}},
+                                 {10, 10, milliseconds(50)}, clock);
+  Classified admin = flow_controller.classify(user("admin"), pods()), jane = flow_controller.classify(user("jane"), pods());
+  ASSERT_TRUE(admin.exempt);
+  {
+    std::vector<FlowController::Seat> seats;
+    for (int i = 0; i < 10; ++i) seats.push_back(MUST(flow_controller.enter(admin)));
+    clock.advance(kAdjustmentPeriod);
+    seats.push_back(MUST(flow_controller.enter(admin)));  // now the limits are adjusted
+  }
+  std::vector<FlowController::Seat> seats;
+  for (int i = 0; i < 10; ++i) {
+    auto seat = flow_controller.enter(jane);
+    ASSERT_TRUE(seat) << i;
+    seats.push_back(*std::move(seat));
+  }
+}
+
 TEST(FlowController, a_level_that_does_not_queue_refuses_and_recovers) {
   FlowController flow_controller(one_level(kRejects), {2, 10, milliseconds(50)});
   Classified jane = flow_controller.classify(user("jane"), pods());
