@@ -12,6 +12,10 @@
 //   driver gated KUBECONFIG COUNT           creates pods of 4 KB with a scheduling gate
 //   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   the delay of a change to each of so many watchers
 //   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
+//   driver answer KUBECONFIG PATH FILE      writes the response to a GET into FILE, as it came
+//   driver against-bare KUBECONFIG TOKEN PATH PORT CONNECTIONS ROUNDS SECONDS BAR   GETs by certificate, by TOKEN, and of
+//   bare_tls
+//                                           at PORT, in turns
 //   driver memory KUBECONFIG DAEMON_PID COUNT   the memory that so many gated pods add to the daemon
 //   driver comes-back KUBECONFIG DAEMON_PID OBJECTS PODS SECONDS   the memory that is left so long after their deletion
 //   driver claim-start KUBECONFIG LOGS COUNT   pods with an emptyDir and with a new claim, in turns
@@ -509,6 +513,47 @@ int token(const char* kubeconfig, const char* token, const std::string& daemon, 
   double ratio = ratios.at(.5);
   bar(ratio >= 0.9, "GET by token %.2f of GET by certificate (median of the rounds' ratios, %.2f to %.2f; bar 0.9)", ratio,
       ratios.at(0), ratios.at(1));
+  return 0;
+}
+
+int write_answer(const char* kubeconfig, const char* path, const std::string& file) {
+  ServerAccess access = need(read_kubeconfig(kubeconfig), "kubeconfig");
+  access.token.clear();
+  (void)need(sys::replace_file(file, need(answer_bytes(access, path), "GET"), 0600), "write");
+  return 0;
+}
+
+int against_bare(const char* kubeconfig, const char* token, const std::string& path, const std::string& port, int connections,
+                 int rounds, int seconds, double least) {
+  ServerAccess by_certificate = need(read_kubeconfig(kubeconfig), "kubeconfig");
+  by_certificate.token.clear();
+  ServerAccess by_token = by_certificate, bare = by_certificate;
+  by_token.token = token;
+  bare.server = "https://127.0.0.1:" + port;
+  struct Way {
+    const char* name;
+    const ServerAccess& access;
+    Samples rate;  // responses per second
+  } ways[] = {{"bare loop", bare, {}}, {"certificate", by_certificate, {}}, {"token", by_token, {}}};
+  constexpr int kWays = 3;
+  for (int round = -1; round < rounds; ++round)  // one warm-up round for all
+    for (int pass = 0; pass < kWays; ++pass) {
+      Way& way = ways[(round + 1 + pass) % kWays];  // they take turns in being first
+      std::chrono::milliseconds span(round < 0 ? 500 : 1000 * seconds);
+      double rate = need(answers_per_second(way.access, path, connections, span), "GET");
+      if (round >= 0) way.rate.ms.push_back(rate);
+    }
+  Samples ratios[kWays];  // of each round, since the machine's speed drifts
+  for (int i = 1; i < kWays; ++i)
+    for (size_t round = 0; round < ways[i].rate.ms.size(); ++round)
+      ratios[i].ms.push_back(ways[i].rate.ms[round] / ways[0].rate.ms[round]);
+  for (Way& way : ways)
+    std::printf("bench: GET %s over %d connections, %-11s n=%zu  median %.0f a second (%.0f to %.0f)\n", path.c_str(),
+                connections, way.name, way.rate.ms.size(), way.rate.at(.5), way.rate.at(0), way.rate.at(1));
+  for (int i = 1; i < kWays; ++i)
+    bar(ratios[i].at(.5) >= least,
+        "by %s over %d connections %.2f of the bare loop (median of the rounds' ratios, %.2f to %.2f; bar %.1f)", ways[i].name,
+        connections, ratios[i].at(.5), ratios[i].at(0), ratios[i].at(1), least);
   return 0;
 }
 
@@ -1275,6 +1320,9 @@ int main(int argc, char** argv) {
   if (verb == "gated" && argc == 4) return make_gated(argv[2], number(3));
   if (verb == "watchers" && argc == 6) return watchers(argv[2], number(3), number(4), number(5));
   if (verb == "token" && argc == 7) return token(argv[2], argv[3], argv[4], number(5), number(6));
+  if (verb == "answer" && argc == 5) return write_answer(argv[2], argv[3], argv[4]);
+  if (verb == "against-bare" && argc == 10)
+    return against_bare(argv[2], argv[3], argv[4], argv[5], number(6), number(7), number(8), std::strtod(argv[9], nullptr));
   if (verb == "memory" && argc == 5) return memory(argv[2], argv[3], number(4));
   if (verb == "comes-back" && argc == 7) return comes_back(argv[2], argv[3], number(4), number(5), number(6));
   if (verb == "claim-start" && argc == 5) return claim_start(argv[2], argv[3], number(4));

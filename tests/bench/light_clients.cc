@@ -4,6 +4,7 @@
 #include "tests/bench/light_clients.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace coracle {
@@ -67,10 +69,12 @@ class Connection {
       answer_.append(piece.data(), got);
       size_t whole = TRY(size_of_answer());
       if (whole == 0 || answer_.size() < whole) continue;
+      whole_ = std::exchange(answer_, std::move(whole_));
       answer_.clear();
       return true;
     }
   }
+  const std::string& whole() const { return whole_; }  // the last response
   curl_socket_t socket() const { return socket_; }
 
  private:
@@ -81,13 +85,15 @@ class Connection {
     if (!answer_.starts_with("HTTP/1.1 200 "))
       return Error(Code::unavailable, "answered " + answer_.substr(0, answer_.find('\r')));
     size_t at = answer_.find(kLength);
+    if (at > end && answer_.find("Transfer-Encoding: chunked") < end)
+      return answer_.ends_with("\r\n0\r\n\r\n") ? answer_.size() : size_t(0);
     if (at > end) return Error(Code::unavailable, "the answer does not say how long it is");
     return end + 4 + std::strtoull(answer_.c_str() + at + kLength.size(), nullptr, 10);
   }
 
   CURL* easy_ = curl_easy_init();
   curl_socket_t socket_ = CURL_SOCKET_BAD;
-  std::string request_, answer_;
+  std::string request_, answer_, whole_;
 };
 
 class Asker {  // one thread and its connections
@@ -151,6 +157,18 @@ Result<double> answers_per_second(const ServerAccess& access, const std::string&
     answers += asker.answers;
   }
   return double(answers) / took.count();
+}
+
+Result<std::string> answer_bytes(const ServerAccess& access, const std::string& path) {
+  Connection connection;
+  TRY(connection.connect(access, path));
+  TRY(connection.ask());
+  for (bool whole = false; !whole;) {
+    pollfd readable{connection.socket(), POLLIN, 0};
+    if (::poll(&readable, 1, kNapMilliseconds * 10) <= 0) return Error(Code::timeout, "no whole answer");
+    whole = TRY(connection.read());
+  }
+  return connection.whole();
 }
 
 struct StalledClients::All {

@@ -18,6 +18,9 @@ namespace coracle {
 Result<double> answers_per_second(const ServerAccess& access, const std::string& path, int connections,
                                   std::chrono::milliseconds span);
 
+// The whole response to one GET of `path`, head and body, as it came. Errors: as above.
+Result<std::string> answer_bytes(const ServerAccess& access, const std::string& path);
+
 // Clients that send a request and never read the response.
 class StalledClients {
  public:
