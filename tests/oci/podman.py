@@ -67,9 +67,13 @@ class Engine(Notes):
             ran = Ran(process.returncode, out, err)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            try:  # conmon is in a session of its own, and may hold the pipes
+                out, err = process.communicate(timeout=5)
+            except subprocess.TimeoutExpired as hangs:
+                out, err = ((each or b"").decode(errors="replace") for each in (hangs.stdout, hangs.stderr))
+                process.stdout.close(), process.stderr.close()
             self.named.add(self.name)
-            raise Hangs(f"podman {' '.join(arguments)}")
+            raise Hangs(f"podman {' '.join(arguments)}: {out[-300:]!r} {err[-1500:]!r}")
         self.log.append(f"podman {' '.join(arguments)}: {ran.status} {ran.err[-1500:]}")
         return ran
 
