@@ -46,9 +46,8 @@ Result<void> ContainerStart::start(const std::string& name) {
     config_error(*container, *record, kConfigError, Error(Code::invalid, *desired_.refused));
     return {};
   }
-  // An ephemeral container may use a volume that no other one does.
-  if (!record_.volumes_ready || container->role == Role::ephemeral || Volumes::need_server(pod(), seams_.storage))
-    TRY(volumes_.prepare());
+  const bool needs_another = container->role == Role::ephemeral && mounts_alone(pod(), *container);
+  if (!record_.volumes_ready || needs_another || Volumes::need_server(pod(), seams_.storage)) TRY(volumes_.prepare());
   else TRY(volumes_.ask_places());
   auto image = images_.image_for(*container, *record);
   bool volumes_shown =

@@ -137,6 +137,14 @@ Error no_such_kind(const PodVolume& source) {
   return Error(Code::unsupported, about(kSetUp, source) + ": " + why);
 }
 
+bool mounts_alone(const json::value& pod, const ContainerRef& ephemeral) {
+  std::set<std::string_view> of_others;
+  for (const auto& container : containers_of(pod))
+    for (view::VolumeMount mount : view::Container(*container.spec).volume_mounts()) of_others.insert(mount.name());
+  view::Range<view::VolumeMount> mounts = view::Container(*ephemeral.spec).volume_mounts();
+  return std::any_of(mounts.begin(), mounts.end(), [&](view::VolumeMount mount) { return !of_others.contains(mount.name()); });
+}
+
 void VolumeFailures::add_unknown(std::string_view name, const Error& error) {
   unknown_.emplace(name);
   unmounted_.emplace(name);

@@ -74,6 +74,8 @@ struct VolumesInContainers {
   }
 };
 
+// Whether an ephemeral container mounts a volume that none of the other containers does: it was not made with theirs.
+bool mounts_alone(const json::value& pod, const ContainerRef& ephemeral);
 // Whether containers use the volume as what it is, a file system or a device. Errors: invalid.
 Result<void> check_mode(const PodVolume& source, const VolumesInContainers& there);
 

@@ -258,13 +258,14 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
   const SlowPlaces::Until until = places_.until();  // for all places: a pod with many on a dead mount must not hold its worker
   VolumeFailures failures;
   std::vector<PodVolume> shares, directories;  // last, since they may take long
-  const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
   const std::vector<view::Volume> needed = there.those_of(pod);
   if (needed.size() > kVolumesMax) {
-    result.failures.push_back({"FailedMount", "The containers use " + std::to_string(needed.size()) +
-                                                  " volumes; this node gives a pod at most " + std::to_string(kVolumesMax)});
+    failures.tell("FailedMount", "The containers use " + std::to_string(needed.size()) +
+                                     " volumes; this node gives a pod at most " + std::to_string(kVolumesMax));
+    result.failures = failures.take();
     return result;
   }
+  const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
   for (view::Volume one : needed) {
     auto source = source_of(pod, one.raw(), lookup.storage);
     auto fits = source ? check_mode(*source, there) : Result<void>(source.take_error());

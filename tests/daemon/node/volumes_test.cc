@@ -147,6 +147,21 @@ TEST_F(VolumesTest, a_volume_is_made_when_a_container_uses_it) {
   EXPECT_TRUE(fs::exists(place));
 }
 
+TEST_F(VolumesTest, an_ephemeral_container_starts_whatever_became_of_a_source) {
+  boot();
+  put_map("1");
+  put_pod(pod_with(R"("configMap":{"name":"settings"})"));
+  ASSERT_EQ(state(), "Running");
+  ASSERT_TRUE(client_.remove(kConfigMap, {"default", "settings"}));
+  settle();
+  json::value now = pod();
+  make(now, "spec.ephemeralContainers") =
+      MUST(parse_json(R"([{"name":"dbg","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])"));
+  client_.put(kPod, to_text(now));
+  settle();
+  EXPECT_EQ(state("dbg"), "Running");
+}
+
 TEST_F(VolumesTest, of_too_many_none_is_made) {
   std::string mounts, volumes;
   for (int i = 0; i <= 500; ++i) {
