@@ -3,7 +3,8 @@
 //   token ──SHA-256──▶ digest ──find──▶ Finding, with the revisions of the objects that it depends on; the user of the finding
 //   checks that they are unchanged
 // So a cached token is as valid as a newly checked one: deletion or recreation of its account, pod, node or secret ends it with
-// the next request, and so does its expiry time. Tokens themselves are not stored. A cache belongs to one signing key.
+// the next request, and so does its expiry time. Tokens themselves are not stored here; a connection keeps its last one
+// (recent_token.h). A cache belongs to one signing key.
 // Thread-safe. Source: Kubernetes apiserver authentication/token/cache (ten seconds, successes only).
 #pragma once
 

@@ -13,9 +13,8 @@
 //   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   the delay of a change to each of so many watchers
 //   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
 //   driver answer KUBECONFIG PATH FILE      writes the response to a GET into FILE, as it came
-//   driver against-bare KUBECONFIG TOKEN PATH PORT CONNECTIONS ROUNDS SECONDS BAR   GETs by certificate, by TOKEN, and of
-//   bare_tls
-//                                           at PORT, in turns
+//   driver against-bare KUBECONFIG TOKEN PATH PORT CONNECTIONS ROUNDS SECONDS BAR   GETs by certificate, by TOKEN, and
+//                                           from bare_tls at PORT, in turns
 //   driver memory KUBECONFIG DAEMON_PID COUNT   the memory that so many gated pods add to the daemon
 //   driver comes-back KUBECONFIG DAEMON_PID OBJECTS PODS SECONDS   the memory that is left so long after their deletion
 //   driver claim-start KUBECONFIG LOGS COUNT   pods with an emptyDir and with a new claim, in turns

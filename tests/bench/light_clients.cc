@@ -69,7 +69,7 @@ class Connection {
       answer_.append(piece.data(), got);
       size_t whole = TRY(size_of_answer());
       if (whole == 0 || answer_.size() < whole) continue;
-      whole_ = std::exchange(answer_, std::move(whole_));
+      std::swap(answer_, whole_);
       answer_.clear();
       return true;
     }
