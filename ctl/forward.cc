@@ -33,58 +33,72 @@ class Tie {
           {server_left_ ? -1 : socket_.fd(), server_events, 0},
           {takes || !to_local_.empty() ? local_.get() : -1, short((takes ? POLLIN : 0) | (to_local_.empty() ? 0 : POLLOUT)), 0}};
       if (::poll(waits, 2, hears && socket_.has_more() ? 0 : -1) < 0 && errno != EINTR) return Error::from_errno("poll");
-      if (waits[0].revents & POLLOUT) TRY(send_buffer_.flush());
+      if (waits[0].revents & POLLOUT) send_buffer_.flush();
       if (hears && (waits[0].revents & ~POLLOUT || socket_.has_more())) TRY(receive());
-      if (takes && waits[1].revents & ~POLLOUT) TRY(read_local());
+      if (takes && !server_left_ && waits[1].revents & ~POLLOUT) read_local();
+      if (send_buffer_.fault() && !server_left_) TRY(receive_the_rest());
       write_local();
     }
     if (!failure_.empty()) return Error(Code::internal, failure_);
+    if (broken_) return *broken_;
     return {};
   }
 
  private:
   bool over() const { return local_gone_ || (server_left_ && to_local_.empty()); }
 
-  Result<void> receive() {
+  // False: there is nothing at the moment.
+  Result<bool> receive() {
     auto bytes = socket_.read();
-    if (!bytes) {
-      if (!failure_.empty() || server_ended_) return server_left_ = true, Result<void>();
-      return bytes.take_error();
-    }
+    if (!bytes) return leave(bytes.error()), false;
+    if (bytes->empty()) return false;
     reader_.feed(*bytes);
     for (;;) {
       std::optional<Message> message = TRY(reader_.next());
-      if (!message) return {};
-      TRY(handle(*message));
+      if (!message) return true;
+      handle(*message);
     }
   }
 
-  Result<void> handle(const Message& message) {
-    if (message.opcode == Opcode::ping) return send_buffer_.send(Opcode::pong, message.payload);
+  // The server takes nothing more. What it sent before it left has arrived.
+  Result<void> receive_the_rest() {
+    while (!server_left_) {
+      bool more = TRY(receive());
+      if (!more) leave(*send_buffer_.fault());
+    }
+    return {};
+  }
+
+  void leave(const Error& why) {
+    if (!server_left_ && !server_ended_) broken_ = why;
+    server_left_ = true;
+  }
+
+  void handle(const Message& message) {
+    if (message.opcode == Opcode::ping) send_buffer_.send(Opcode::pong, message.payload);
     if (message.opcode == Opcode::close) {
       server_left_ = true;
-      return send_buffer_.send(Opcode::close, std::string_view(message.payload).substr(0, 2));
+      send_buffer_.send(Opcode::close, std::string_view(message.payload).substr(0, 2));
     }
-    if (message.opcode == Opcode::pong || message.payload.empty()) return {};
+    if (!is_data(message.opcode) || message.payload.empty()) return;
     uint8_t channel = uint8_t(message.payload[0]);
     std::string_view bytes = std::string_view(message.payload).substr(1);
-    if (channel == kCloseChannel) return server_ended_ = true, Result<void>();
-    if (channel != kPortData && channel != kPortError) return {};
+    if (channel == kCloseChannel) return void(server_ended_ = true);
+    if (channel != kPortData && channel != kPortError) return;
     size_t greeting = std::min(bytes.size(), kGreetingBytes - greeted_[channel]);
     greeted_[channel] += greeting;
     bytes.remove_prefix(greeting);
     (channel == kPortData ? to_local_ : failure_).append(bytes);
-    return {};
   }
 
-  Result<void> read_local() {
+  void read_local() {
     char buffer[16384];
     ssize_t got = ::recv(local_.get(), buffer + 1, sizeof buffer - 1, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-    if (got < 0) return local_gone_ = true, Result<void>();
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got < 0) return void(local_gone_ = true);
     if (got > 0) return buffer[0] = char(kPortData), send_buffer_.send(Opcode::binary, {buffer, size_t(got) + 1});
     local_sends_ = false;
-    return send_buffer_.send(Opcode::binary, std::string{char(kCloseChannel), char(kPortData)});
+    send_buffer_.send(Opcode::binary, std::string{char(kCloseChannel), char(kPortData)});
   }
 
   void write_local() {
@@ -101,7 +115,9 @@ class Tie {
   Fd local_;
   SendBuffer send_buffer_;
   MessageReader reader_;
-  std::string to_local_, failure_;
+  std::string to_local_;
+  std::string failure_;          // what the server says of the pod's side
+  std::optional<Error> broken_;  // the server left before the pod's side had ended
   size_t greeted_[2] = {0, 0};
   bool local_sends_ = true, local_gone_ = false;                          // state of the local side
   bool server_ended_ = false, server_left_ = false, told_local_ = false;  // state of the pod's side

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <deque>
 #include <filesystem>
 #include <list>
 #include <thread>
 
 #include "ctl/command.h"
+#include "ctl/send_buffer.h"
 #include "ctl/wait.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
@@ -32,6 +32,7 @@ namespace {
 constexpr size_t kClientsMax = 256;             // others wait to be accepted
 constexpr size_t kHeadBytesMax = 1 << 20;       // of a request or an answer, as Go's server
 constexpr size_t kPendingBytesMax = 256 << 10;  // that wait for a side to read
+constexpr size_t kDrainBytesMax = 8 << 20;      // that a client sends after its answer
 constexpr size_t kBlockBytes = 16384;
 constexpr int kHeadTimeoutMs = 60'000;  // for a client to send a request
 constexpr int kSendTimeoutMs = 60'000;  // for a client to read an answer of ours
@@ -55,36 +56,11 @@ struct ProxyContext {
   std::chrono::seconds keepalive{0};
 };
 
-// Bytes for the server, which takes what is left of a piece from the same memory only.
-class BytesForServer {
- public:
-  void append(std::string_view bytes) {
-    if (bytes.empty()) return;
-    pieces_.emplace_back(bytes);
-    size_ += bytes.size();
-  }
-  size_t size() const { return size_; }
-  Result<void> flush(Session::Socket& server) {
-    while (!pieces_.empty()) {
-      size_t sent = TRY(server.write_some(std::string_view(pieces_.front()).substr(sent_)));
-      if (sent == 0) return {};
-      sent_ += sent, size_ -= sent;
-      if (sent_ == pieces_.front().size()) pieces_.pop_front(), sent_ = 0;
-    }
-    return {};
-  }
-
- private:
-  std::deque<std::string> pieces_;
-  size_t size_ = 0;  // of all that is not sent
-  size_t sent_ = 0;  // of the first piece
-};
-
 // One request after its head was read: bytes of the client to the server, and back.
 class ProxyRelay {
  public:
   ProxyRelay(Session::Socket& server, const Fd& client, ProxyRequest& request, const std::string& head, std::string ahead)
-      : server_(server), client_(client), request_(request), ahead_(std::move(ahead)) {
+      : server_(server), to_server_(server), client_(client), request_(request), ahead_(std::move(ahead)) {
     to_server_.append(head);
   }
 
@@ -92,14 +68,14 @@ class ProxyRelay {
   Result<void> run() {
     TRY(take_body(std::exchange(ahead_, {})));
     while (!over_) {
-      bool reads_client = to_server_.size() < kPendingBytesMax,
-           reads_server = !server_left_ && to_client_.size() < kPendingBytesMax;
-      short server_events = short((reads_server ? POLLIN : 0) | (to_server_.size() == 0 ? 0 : POLLOUT));
+      bool reads_client = !to_server_.full(), reads_server = !server_left_ && to_client_.size() < kPendingBytesMax;
+      short server_events = short(to_server_.events() & (reads_server ? ~0 : ~POLLIN));
       short client_events = short((reads_client ? POLLIN : 0) | (to_client_.empty() ? 0 : POLLOUT));
       pollfd waits[] = {{server_left_ ? -1 : server_.fd(), server_events, 0}, {client_.get(), client_events, 0}};
       if (::poll(waits, 2, reads_server && server_.has_more() ? 0 : -1) < 0 && errno != EINTR) return Error::from_errno("poll");
-      if (waits[0].revents & POLLOUT) TRY(to_server_.flush(server_));
+      if (waits[0].revents & POLLOUT) to_server_.flush();
       if (reads_server && (waits[0].revents & ~POLLOUT || server_.has_more())) TRY(read_server());
+      if (to_server_.fault() && !server_left_) TRY(read_the_rest());
       if (reads_client && waits[1].revents & ~POLLOUT) TRY(read_client());
       else if (waits[1].revents & (POLLERR | POLLHUP)) over_ = true;
       write_client();
@@ -129,15 +105,15 @@ class ProxyRelay {
     return take_body(std::string_view(buffer, size_t(got)));
   }
 
-  Result<void> read_server() {
+  // False: there is nothing at the moment.
+  Result<bool> read_server() {
     auto bytes = server_.read();
     if (!bytes) {
-      server_left_ = true;
-      if (!answered_) return bytes.take_error();
-      over_ = to_client_.empty();
-      return {};
+      TRY(leave(bytes.error()));
+      return false;
     }
-    if (answered_) return to_client_.append(*bytes), Result<void>();
+    if (bytes->empty()) return false;
+    if (answered_) return to_client_.append(*bytes), true;
     head_.append(*bytes);
     for (size_t end; !answered_ && (end = head_.find("\r\n\r\n")) != head_.npos;) {
       AnswerHead answer = TRY(head_for_client(std::string_view(head_).substr(0, end + 2)));
@@ -149,6 +125,22 @@ class ProxyRelay {
     if (upgraded_) to_server_.append(std::exchange(early_, {}));
     if (answered_) to_client_ += std::exchange(head_, {});
     else if (head_.size() > kHeadBytesMax) return Error(Code::too_large, "the server's answer has too long a head");
+    return true;
+  }
+
+  // The server takes nothing more. What it sent before it left, such as a refusal of the body, has arrived.
+  Result<void> read_the_rest() {
+    while (!server_left_) {
+      bool more = TRY(read_server());
+      if (!more && !server_left_) TRY(leave(*to_server_.fault()));
+    }
+    return {};
+  }
+
+  // Errors: `why`, if the server has not answered.
+  Result<void> leave(const Error& why) {
+    server_left_ = true;
+    if (!answered_) return why;
     return {};
   }
 
@@ -163,9 +155,9 @@ class ProxyRelay {
   }
 
   Session::Socket& server_;
+  SendBuffer to_server_;
   const Fd& client_;
   ProxyRequest& request_;
-  BytesForServer to_server_;
   std::string to_client_, ahead_;
   std::string head_;   // of the answer, as far as it has come
   std::string early_;  // bytes of the protocol that the client expects
@@ -222,11 +214,14 @@ class ProxyClient {
   }
 
   void answer(const std::string& text) {
-    if (!send(text)) return;
-    // Closing at once would reset the connection if the client still sends, and it would lose the answer.
+    if (send(text)) hang_up();
+  }
+
+  // Closing at once would reset the connection if the client still sends, and it would lose the answer.
+  void hang_up() {
     (void)::shutdown(socket_.get(), SHUT_WR);
     std::string rest;
-    for (size_t all = 0; all < kPendingBytesMax && receive(rest); all += std::exchange(rest, {}).size()) {
+    for (size_t all = 0; all < kDrainBytesMax && receive(rest); all += std::exchange(rest, {}).size()) {
     }
   }
 
@@ -248,7 +243,7 @@ class ProxyClient {
   void serve_api(ProxyRequest& request, const std::string& target, std::string ahead) {
     bool answered = false;
     auto done = pass_on(request, target, std::move(ahead), answered);
-    if (done) return;
+    if (done) return hang_up();
     tell("Error while proxying request: " + done.error().text() + "\n");
     if (!answered) answer(error_answer(500, done.error().text()));
   }

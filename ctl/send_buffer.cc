@@ -6,22 +6,32 @@
 
 namespace coracle::ctl {
 
-Result<void> SendBuffer::send(Opcode opcode, std::string_view payload) {
-  std::array<uint8_t, 4> mask;
-  fill_random(mask);
-  frames_.push_back(encode_frame(opcode, payload, mask));
-  bytes_ += frames_.back().size();
-  return flush();
+void SendBuffer::append(std::string_view bytes) {
+  if (bytes.empty() || fault_) return;
+  pieces_.emplace_back(bytes);
+  bytes_ += bytes.size();
 }
 
-Result<void> SendBuffer::flush() {
-  while (!frames_.empty()) {
-    size_t count = TRY(socket_.write_some(std::string_view(frames_.front()).substr(sent_)));
-    if (count == 0) return {};
-    sent_ += count, bytes_ -= count;
-    if (sent_ == frames_.front().size()) frames_.pop_front(), sent_ = 0;
+void SendBuffer::flush() {
+  while (!pieces_.empty()) {
+    auto count = socket_.write_some(std::string_view(pieces_.front()).substr(sent_));
+    if (!count) {
+      fault_ = count.take_error();
+      pieces_.clear();
+      bytes_ = sent_ = 0;
+      return;
+    }
+    if (*count == 0) return;
+    sent_ += *count, bytes_ -= *count;
+    if (sent_ == pieces_.front().size()) pieces_.pop_front(), sent_ = 0;
   }
-  return {};
+}
+
+void SendBuffer::send(Opcode opcode, std::string_view payload) {
+  std::array<uint8_t, 4> mask;
+  fill_random(mask);
+  append(encode_frame(opcode, payload, mask));
+  flush();
 }
 
 }  // namespace coracle::ctl

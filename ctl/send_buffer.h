@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue of WebSocket frames for a server that may not read at the moment. The sender keeps reading while frames wait: if both
-// sides only wrote, both would block for ever.
+// Bytes for a server that may not read at the moment. The sender keeps reading while they wait: if both sides only wrote, both
+// would block for ever.
 #pragma once
 
 #include <poll.h>
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,22 +15,26 @@
 
 namespace coracle::ctl {
 
+// After a fault, whatever is appended is dropped. What the server said before it left, such as why it did, can still be read.
 class SendBuffer {
  public:
   explicit SendBuffer(Session::Socket& socket) : socket_(socket) {}
 
-  // Sends as much as possible without blocking and queues the rest for flush(). Errors: unavailable.
-  Result<void> send(Opcode opcode, std::string_view payload);
-  Result<void> flush();
-  bool full() const { return bytes_ >= kFull; }  // the caller stops reading input until some frames are sent
-  short events() const { return short(POLLIN | (frames_.empty() ? 0 : POLLOUT)); }  // poll(2) events for the socket
+  void append(std::string_view bytes);                 // for flush()
+  void flush();                                        // sends as much as possible without blocking
+  void send(Opcode opcode, std::string_view payload);  // appends a WebSocket frame and flushes
+  bool empty() const { return pieces_.empty(); }
+  bool full() const { return bytes_ >= kFull; }  // the caller stops reading input until some bytes are sent
+  short events() const { return short(POLLIN | (empty() ? 0 : POLLOUT)); }  // poll(2) events for the socket
+  const std::optional<Error>& fault() const { return fault_; }              // why the server takes nothing more: unavailable
 
  private:
   static constexpr size_t kFull = 64 << 10;
   Session::Socket& socket_;
-  std::deque<std::string> frames_;
-  size_t sent_ = 0;   // bytes of the first frame that are sent
-  size_t bytes_ = 0;  // queued in all frames
+  std::deque<std::string> pieces_;  // TLS takes what is left of a piece from the same memory only
+  size_t sent_ = 0;                 // bytes of the first piece that are sent
+  size_t bytes_ = 0;                // in all pieces, not sent
+  std::optional<Error> fault_;
 };
 
 }  // namespace coracle::ctl

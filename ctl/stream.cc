@@ -45,28 +45,30 @@ class Conversation {
  public:
   Conversation(Session::Socket& socket, const StreamHandles& ends) : socket_(socket), send_buffer_(socket), ends_(ends) {}
 
-  Result<void> send(uint8_t channel, std::string_view bytes) {
+  void send(uint8_t channel, std::string_view bytes) {
     std::string payload(1, char(channel));
     payload.append(bytes);
-    return send_buffer_.send(Opcode::binary, payload);
+    send_buffer_.send(Opcode::binary, payload);
   }
   SendBuffer& send_buffer() { return send_buffer_; }
 
-  Result<void> send_size() {
+  void send_size() {
     winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col) return {};
-    return send(kResize, to_text(json::object{{"Width", size.ws_col}, {"Height", size.ws_row}}));
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col) return;
+    send(kResize, to_text(json::object{{"Width", size.ws_col}, {"Height", size.ws_row}}));
   }
 
-  // Reads from the socket. Sets end() when the exit status of the process has arrived.
-  Result<void> receive() {
+  // Reads from the socket. Sets end() when the exit status of the process has arrived. False: there is nothing at the moment.
+  Result<bool> receive() {
+    bool any = false;
     do {
       auto bytes = socket_.read();
       if (!bytes) {
         ended_ = true;
-        if (end_.exit_code || end_.failure) return {};
+        if (end_.exit_code || end_.failure) return false;
         return bytes.take_error();
       }
+      any |= !bytes->empty();
       reader_.feed(*bytes);
       for (;;) {
         std::optional<Message> message = TRY(reader_.next());
@@ -74,6 +76,17 @@ class Conversation {
         TRY(handle(*message));
       }
     } while (!ended_ && socket_.has_more());
+    return any;
+  }
+
+  // The server takes nothing more. What it sent before it left has arrived.
+  Result<void> receive_the_rest() {
+    while (!ended_) {
+      bool more = TRY(receive());
+      if (more || ended_) continue;
+      ended_ = true;
+      if (!end_.exit_code && !end_.failure) return *send_buffer_.fault();
+    }
     return {};
   }
 
@@ -82,12 +95,9 @@ class Conversation {
 
  private:
   Result<void> handle(const Message& message) {
-    if (message.opcode == Opcode::ping) return send_buffer_.send(Opcode::pong, message.payload);
-    if (message.opcode == Opcode::close) {
-      ended_ = true;
-      return {};
-    }
-    if (message.opcode == Opcode::pong || message.payload.empty()) return {};
+    if (message.opcode == Opcode::ping) send_buffer_.send(Opcode::pong, message.payload);
+    if (message.opcode == Opcode::close) ended_ = true;
+    if (!is_data(message.opcode) || message.payload.empty()) return {};
     std::string_view bytes = std::string_view(message.payload).substr(1);
     switch (uint8_t(message.payload[0])) {
       case kStdout:
@@ -214,7 +224,7 @@ Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, co
   RawTerminal terminal;
   if (request.tty && request.use_stdin) terminal.enter();
   Signals signals(request.tty, ends.interruptible);
-  if (request.tty) TRY(conversation.send_size());
+  if (request.tty) conversation.send_size();
   bool reading = request.use_stdin;
   DetachKeys detach_keys(ends.detach_keys);
   TRY(conversation.receive());  // data that came with the response to the upgrade
@@ -223,26 +233,27 @@ Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, co
     pollfd waits[] = {
         {socket.fd(), conversation.send_buffer().events(), 0}, {takes ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     if (::poll(waits, 3, -1) < 0 && errno != EINTR) return Error::from_errno("poll");
-    if (waits[0].revents & POLLOUT) TRY(conversation.send_buffer().flush());
+    if (waits[0].revents & POLLOUT) conversation.send_buffer().flush();
     if (waits[0].revents & ~POLLOUT) TRY(conversation.receive());
     if (waits[1].revents && !conversation.ended()) {
       char buffer[16384];
       ssize_t got = ::read(ends.input, buffer, sizeof buffer);
       if (got > 0) {
         std::string typed = detach_keys.pass(std::string_view(buffer, size_t(got)));
-        if (!typed.empty()) TRY(conversation.send(kStdin, typed));
+        if (!typed.empty()) conversation.send(kStdin, typed);
         if (detach_keys.detached()) return 0;
       } else {
         reading = false;
         // On a terminal, the end of input is the character ^D. Closing stdin would hang up before all output is printed.
-        if (request.tty) TRY(conversation.send(kStdin, "\x04"));
-        else TRY(conversation.send(kCloseChannel, std::string_view("\0", 1)));  // v5: closes the channel stdin
+        if (request.tty) conversation.send(kStdin, "\x04");
+        else conversation.send(kCloseChannel, std::string_view("\0", 1));  // v5: closes the channel stdin
       }
     }
     while (int signal = waits[2].revents ? signals.next() : 0) {
       if (signal != SIGWINCH) return 128 + signal;
-      TRY(conversation.send_size());
+      conversation.send_size();
     }
+    if (conversation.send_buffer().fault()) TRY(conversation.receive_the_rest());
   }
   std::fflush(stderr);
   const StreamResult& end = conversation.end();

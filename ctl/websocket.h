@@ -14,6 +14,7 @@
 namespace coracle::ctl {
 
 enum class Opcode : uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
+constexpr bool is_data(Opcode opcode) { return opcode == Opcode::text || opcode == Opcode::binary; }
 
 struct Message {
   Opcode opcode;  // text, binary, close, ping or pong

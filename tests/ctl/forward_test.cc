@@ -86,12 +86,18 @@ const std::string kGreeting("\x50\0", 2);
 class Tied : public testing::Test {
  protected:
   void SetUp() override {
+    begin();
+    start();
+  }
+  void begin() {
     auto upstream = sys::make_socketpair(SOCK_STREAM), downstream = sys::make_socketpair(SOCK_STREAM);
     server = std::move(upstream->second), local = std::move(downstream->second);
     socket = std::make_unique<PairSocket>(std::move(upstream->first));
-    thread = std::jthread(
-        [this, fd = std::make_shared<Fd>(std::move(downstream->first))] { result.emplace(tie(*socket, std::move(*fd))); });
+    inner = std::move(downstream->first);
     say(frame(0, kGreeting) + frame(1, kGreeting));
+  }
+  void start() {
+    thread = std::jthread([this] { result.emplace(tie(*socket, std::move(inner))); });
   }
   void say(const std::string& bytes) {
     ASSERT_EQ(::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
@@ -103,7 +109,7 @@ class Tied : public testing::Test {
   }
   void leave() { say(std::string("\x88\x02\x03\xe8", 4)); }
 
-  Fd server, local;
+  Fd server, local, inner;
   std::unique_ptr<PairSocket> socket;
   std::optional<Result<void>> result;
   std::jthread thread;
@@ -146,6 +152,54 @@ TEST_F(Tied, why_it_cannot_be_is_told) {
   thread.join();
   ASSERT_FALSE(*result);
   EXPECT_EQ(result->error().text(), "error forwarding port 80: connection refused");
+}
+
+// The server may be gone before the client has read anything of it, and sending to it then fails.
+class TiedToOneThatLeft : public Tied {
+ protected:
+  void SetUp() override {
+    begin();
+    EXPECT_EQ(::send(local.get(), "more", 4, 0), 4);
+    ::shutdown(local.get(), SHUT_WR);
+  }
+  void finish() {
+    server.reset();
+    start();
+    thread.join();
+  }
+};
+
+TEST_F(TiedToOneThatLeft, its_reason_is_told) {
+  say(frame(1, "error forwarding port 80: connection refused"));
+  leave();
+  finish();
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().text(), "error forwarding port 80: connection refused");
+}
+
+TEST_F(TiedToOneThatLeft, its_reason_is_told_without_a_close_frame) {
+  say(frame(1, "error forwarding port 80: connection refused"));
+  finish();
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().text(), "error forwarding port 80: connection refused");
+}
+
+TEST_F(TiedToOneThatLeft, what_the_pod_sent_arrives) {
+  const std::string sent(20'000, 'p');  // in several reads
+  say(frame(0, sent) + frame(255, std::string(1, '\0')));
+  leave();
+  finish();
+  EXPECT_TRUE(*result);
+  EXPECT_EQ(hear(sent.size() + 1), sent);
+}
+
+TEST_F(TiedToOneThatLeft, what_the_pod_sent_arrives_before_the_fault_is_told) {
+  const std::string sent(20'000, 'p');
+  say(frame(0, sent));
+  finish();
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code(), Code::unavailable);
+  EXPECT_EQ(hear(sent.size() + 1), sent);
 }
 
 TEST_F(Tied, a_local_side_that_is_gone_ends_it) {

@@ -98,6 +98,25 @@ TEST(Stream, says_when_the_connection_breaks) {
   EXPECT_EQ(code.error().text(), "the connection ended before the process did");
 }
 
+// As after a pause of the client: the process has ended and the server has left, but input waits to be sent.
+TEST(Stream, hears_what_the_server_said_before_it_left) {
+  for (bool has_ended : {true, false}) {
+    Talk talk_;
+    auto pipe = sys::make_pipe();
+    ASSERT_TRUE(sys::write_all(pipe->write, "too late"));
+    talk_.ends.input = pipe->read.get();
+    const std::string printed(20'000, 'o');  // in several reads
+    talk_.say(frame(1, printed));
+    if (has_ended) talk_.say(frame(3, kExit3) + std::string("\x88\x00", 2));
+    talk_.server.reset();
+    auto code = run_stream(*talk_.client, {.pod = "p", .command = {"x"}, .use_stdin = true}, talk_.ends);
+    EXPECT_EQ(talk_.stdout_text, printed);
+    ASSERT_EQ(bool(code), has_ended);
+    if (has_ended) EXPECT_EQ(*code, 3);
+    else EXPECT_EQ(code.error().code(), Code::unavailable);
+  }
+}
+
 TEST(Stream, stops_when_its_output_has_nowhere_to_go) {
   Talk talk_;
   talk_.ends.on_stdout = [](std::string_view) -> Result<void> { return Error(Code::internal, "disk full"); };

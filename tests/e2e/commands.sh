@@ -62,6 +62,19 @@ smuggle() {
 expect "proxy: one request of a connection" "1" smuggle
 stop_proxy
 
+head -c 30000000 /dev/zero | tr '\0' x > "$T/body.30m"
+refused_body() {
+  get -X POST -H 'Content-Type: application/json' -H 'Expect:' --data-binary "@$T/body.30m" "localhost:$port/api/v1/namespaces/default/configmaps" |
+    jq -r .reason
+}
+refused_bodies() { for _ in 1 2 3 4 5; do [ "$(refused_body)" = RequestEntityTooLarge ] || return 1; done; }
+start_proxy --port=0
+check "proxy: bodies that are refused before they have come" refused_bodies
+stop_proxy
+start_proxy --port=0 --server=https://127.0.0.1:6443
+check "proxy: … over the network" refused_bodies
+stop_proxy
+
 start_proxy --port=0 --reject-paths='^$' --accept-hosts='.*'
 check "proxy: a relaxed filter is told" grep -q 'vulnerable' <(c proxy --disable-filter --port=-1 2>&1)
 proxy_exec() { in_ns "$coraclectl" --server="http://127.0.0.1:$port" --kubeconfig /dev/null "$@"; }
