@@ -109,9 +109,9 @@ void compress(Call& call) {
 // Calls `visit` with name and value of each.
 template <typename F>
 void visit_flow_headers(const Call& call, F&& visit) {
-  if (!call.flow || call.flow->schema.empty()) return;
-  visit("X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid);
-  visit("X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid);
+  if (!call.flow || call.flow->schema().empty()) return;
+  visit("X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid());
+  visit("X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid());
 }
 
 template <typename F>

@@ -46,7 +46,7 @@ void write_flows(std::string& text, const std::vector<Count>& levels, std::strin
 }  // namespace
 
 int seats_wanted(const Call& call, const auth::Attributes& attributes) {
-  if (call.flow->exempt || !attributes.is_resource || !attributes.subresource.empty()) return 1;
+  if (call.flow->exempt() || !attributes.is_resource || !attributes.subresource.empty()) return 1;
   const Query& query = call.query();
   if (attributes.verb == "watch") {
     std::string_view revision = query.get("resourceVersion");

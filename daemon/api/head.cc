@@ -3,6 +3,7 @@
 #include "daemon/api/head.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -14,11 +15,18 @@ constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", 
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; }
 
-bool is_token_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+constexpr std::array<bool, 256> token_chars() {
+  std::array<bool, 256> out{};
+  for (char c = 'a'; c <= 'z'; ++c) out[size_t(c)] = true;
+  for (char c = 'A'; c <= 'Z'; ++c) out[size_t(c)] = true;
+  for (char c = '0'; c <= '9'; ++c) out[size_t(c)] = true;
+  for (char c : std::string_view("!#$%&'*+-.^_`|~")) out[size_t(c)] = true;
+  return out;
 }
-bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char); }
+bool is_token(std::string_view text) {
+  static constexpr std::array<bool, 256> kTokenChars = token_chars();
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return kTokenChars[uint8_t(c)]; });
+}
 // Lambdas as constants, so that the loops over every byte are inlined.
 constexpr auto is_control_char = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
 // Looks at every byte, without a branch for each: values are long, and nearly always sound.
@@ -100,8 +108,8 @@ Result<void> read_header(std::string_view line, Headers& headers) {
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return malformed("header line");
   std::string_view value = without_blanks(line.substr(colon + 1));
   if (has_control_char(value)) return malformed("control character in a header");
-  headers.add(std::string(line.substr(0, colon)), std::string(value));
-  if (headers.items().size() > kHeadersMax) return Error(Code::too_large, "too many headers");
+  headers.add(line.substr(0, colon), value);
+  if (headers.size() > kHeadersMax) return Error(Code::too_large, "too many headers");
   return {};
 }
 
@@ -123,9 +131,9 @@ Result<std::optional<uint64_t>> length_of(const Headers& headers) {
 }
 
 Result<void> check_host(const Head& head) {
-  auto hosts = head.headers.all("Host");
-  if (hosts.size() > 1) return Error(Code::bad_request, "too many Host headers");
-  if (hosts.empty() && head.supports_chunked) return Error(Code::bad_request, "missing required Host header");
+  size_t hosts = head.headers.count("Host");
+  if (hosts > 1) return Error(Code::bad_request, "too many Host headers");
+  if (hosts == 0 && head.supports_chunked) return Error(Code::bad_request, "missing required Host header");
   return {};
 }
 
@@ -197,19 +205,29 @@ bool header_has_token(std::string_view field, std::string_view token) {
   return false;
 }
 
+void Headers::reserve(size_t count, size_t bytes) {
+  places_.reserve(count);
+  text_.reserve(bytes);
+}
+void Headers::add(std::string_view name, std::string_view value) {
+  places_.push_back({uint32_t(text_.size()), uint32_t(name.size()), uint32_t(value.size())});
+  text_.append(name).append(value);
+}
 std::string_view Headers::get(std::string_view name) const {
-  for (const auto& [key, value] : all_)
-    if (equals_ignore_case(key, name)) return value;
+  for (const Item& item : *this)
+    if (equals_ignore_case(item.name, name)) return item.value;
   return {};
 }
 std::vector<std::string_view> Headers::all(std::string_view name) const {
   std::vector<std::string_view> found;
-  for (const auto& [key, value] : all_)
-    if (equals_ignore_case(key, name)) found.push_back(value);
+  for (const Item& item : *this)
+    if (equals_ignore_case(item.name, name)) found.push_back(item.value);
   return found;
 }
-bool Headers::has(std::string_view name) const {
-  return std::any_of(all_.begin(), all_.end(), [&](const auto& header) { return equals_ignore_case(header.first, name); });
+size_t Headers::count(std::string_view name) const {
+  size_t found = 0;
+  for (const Item& item : *this) found += equals_ignore_case(item.name, name) ? 1 : 0;
+  return found;
 }
 
 Result<Query> Query::parse(std::string_view text) {
@@ -249,7 +267,7 @@ Result<Head> parse_request_head(std::string_view bytes) {
   if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the request head is too large");
   if (end_of_head(bytes) != bytes.size()) return malformed("unfinished head");
   Head head;
-  head.headers.reserve(8);  // most requests have no more
+  head.headers.reserve(8, bytes.size());  // most requests have no more
   TRY(read_request_line(take_line(bytes), head));
   for (std::string_view line = take_line(bytes); !line.empty(); line = take_line(bytes)) TRY(read_header(line, head.headers));
   TRY(check_host(head));

@@ -5,6 +5,7 @@
 // well. Pure. Source: RFC 9112 (message syntax), RFC 9110 (fields), RFC 3986 (targets); the behaviour of Go's net/http.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,17 +21,49 @@ constexpr size_t kHeadBytesMax = 1 << 20;  // including the target. Source: Go n
 constexpr size_t kQueryPairsMax = 10'000;  // Source: Go net/url
 constexpr size_t kHeadersMax = 1000;       // high, because impersonation uses one header for each group
 
-class Headers {  // names are case-insensitive; repeated names are kept in order
+// Names are case-insensitive; repeated names are kept in order. All texts are in one string, because every request has several
+// headers.
+class Headers {
  public:
-  void reserve(size_t count) { all_.reserve(count); }
-  void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
+  struct Item {  // valid until the next add()
+    std::string_view name, value;
+  };
+  class Iterator {
+   public:
+    using difference_type = std::ptrdiff_t;
+    using value_type = Item;
+    Iterator() = default;
+    Iterator(const Headers& headers, size_t at) : headers_(&headers), at_(at) {}
+    Item operator*() const { return headers_->item(at_); }
+    Iterator& operator++() { return ++at_, *this; }
+    Iterator operator++(int) { return std::exchange(*this, Iterator(*headers_, at_ + 1)); }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    const Headers* headers_ = nullptr;
+    size_t at_ = 0;
+  };
+
+  void reserve(size_t count, size_t bytes);
+  void add(std::string_view name, std::string_view value);
   std::string_view get(std::string_view name) const;  // the first; "" if absent
   std::vector<std::string_view> all(std::string_view name) const;
-  bool has(std::string_view name) const;
-  const std::vector<std::pair<std::string, std::string>>& items() const { return all_; }
+  bool has(std::string_view name) const { return count(name) > 0; }
+  size_t count(std::string_view name) const;
+  size_t size() const { return places_.size(); }
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size()}; }
 
  private:
-  std::vector<std::pair<std::string, std::string>> all_;
+  struct Place {  // in text_: the name, and the value right after it
+    uint32_t at, name_size, value_size;
+  };
+  Item item(size_t i) const {
+    std::string_view text = std::string_view(text_).substr(places_[i].at);
+    return {text.substr(0, places_[i].name_size), text.substr(places_[i].name_size, places_[i].value_size)};
+  }
+  std::string text_;
+  std::vector<Place> places_;
 };
 
 class Query {  // decoded; repeated names are kept in order

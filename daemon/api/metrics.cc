@@ -18,29 +18,42 @@ constexpr int kTicksPerSecond = 100;  // USER_HZ of every supported architecture
 // Fields after the program name.
 constexpr size_t kStatUser = 11, kStatSystem = 12, kStatStart = 19, kStatVirtual = 20, kStatResident = 21;
 
-std::string text_of(const RequestLabels& labels) {
-  constexpr size_t kUsual = 192;  // bytes
-  std::string out;
-  out.reserve(kUsual);
-  auto add = [&](std::string_view name, std::string_view value) {
-    if (!out.empty()) out += ',';
-    out.append(name).append("=\"");
-    for (char c : value.substr(0, 64))
-      out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
+// The order of the labels in a series' key and in its text.
+constexpr std::string_view kLabelNames[] = {"dry_run", "group", "resource", "scope", "subresource", "verb", "version"};
+constexpr size_t kLabelBytesMax = 64;
+
+// The values of kLabelNames, each of them with a NUL behind it. Made without an allocation, because every request is counted.
+class SeriesKey {
+ public:
+  explicit SeriesKey(const RequestLabels& labels) {
+    for (std::string_view value :
+         {std::string_view(labels.dry_run ? "All" : ""), std::string_view(labels.group), std::string_view(labels.resource),
+          std::string_view(labels.scope), std::string_view(labels.subresource), std::string_view(labels.verb),
+          std::string_view(labels.version)}) {
+      size_ += value.substr(0, value.find('\0')).copy(text_.data() + size_, kLabelBytesMax);
+      text_[size_++] = '\0';
+    }
+  }
+  operator std::string_view() const { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, std::size(kLabelNames) * (kLabelBytesMax + 1)> text_;
+  size_t size_ = 0;
+};
+
+std::string text_of(std::string_view series_key) {
+  std::string out = "component=\"apiserver\"";
+  for (std::string_view name : kLabelNames) {
+    std::string_view value = series_key.substr(0, series_key.find('\0'));
+    series_key.remove_prefix(value.size() + 1);
+    out.append(",").append(name).append("=\"");
+    for (char c : value) out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
     out += '"';
-  };
-  add("component", "apiserver");
-  add("dry_run", labels.dry_run ? "All" : "");
-  add("group", labels.group);
-  add("resource", labels.resource);
-  add("scope", labels.scope);
-  add("subresource", labels.subresource);
-  add("verb", labels.verb);
-  add("version", labels.version);
+  }
   return out;
 }
 
-std::string text_of_others() { return text_of({"OTHER", "", "", "other", "", "", false}); }
+SeriesKey key_of_others() { return SeriesKey({"OTHER", "", "", "other", "", "", false}); }
 
 // The fields of /proc/self/stat after the program name, which may contain any character.
 std::vector<double> stat_fields() {
@@ -92,12 +105,12 @@ void write_histogram(std::string& text, std::string_view name, std::string_view 
 }
 
 void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::duration<double> took) {
-  std::string key = text_of(labels);
+  SeriesKey key(labels);
   auto bucket = size_t(std::lower_bound(std::begin(kBounds), std::end(kBounds), took.count()) - std::begin(kBounds));
   shared_.with([&](Shared& shared) {
-    if (shared.codes.size() >= kSeriesMax && !shared.codes.contains(key)) key = text_of_others(), code = code / 100 * 100;
+    if (shared.codes.size() >= kSeriesMax && !shared.codes.contains(key)) key = key_of_others(), code = code / 100 * 100;
     of(shared.codes, key)[code]++;
-    if (shared.times.size() >= kHistogramsMax && !shared.times.contains(key)) key = text_of_others();
+    if (shared.times.size() >= kHistogramsMax && !shared.times.contains(key)) key = key_of_others();
     Histogram& histogram = of(shared.times, key);
     histogram.buckets[bucket]++;
     histogram.seconds += took.count();
@@ -105,12 +118,12 @@ void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::d
 }
 
 void RequestMetrics::begin_long(const RequestLabels& labels) {
-  shared_.with([&](Shared& shared) { of(shared.long_running, text_of(labels))++; });
+  shared_.with([&](Shared& shared) { of(shared.long_running, SeriesKey(labels))++; });
 }
 
 void RequestMetrics::end_long(const RequestLabels& labels) {
   shared_.with([&](Shared& shared) {
-    auto found = shared.long_running.find(text_of(labels));
+    auto found = shared.long_running.find(std::string_view(SeriesKey(labels)));
     if (found != shared.long_running.end() && --found->second <= 0) shared.long_running.erase(found);
   });
 }
@@ -118,15 +131,16 @@ void RequestMetrics::end_long(const RequestLabels& labels) {
 void RequestMetrics::write(std::string& text) const {
   Shared shared = shared_.with([](const Shared& now) { return now; });
   write_type(text, "apiserver_request_total", "counter");
-  for (const auto& [labels, codes] : shared.codes)
+  for (const auto& [key, codes] : shared.codes)
     for (const auto& [code, times] : codes)
-      write_metric(text, "apiserver_request_total", ("code=\"" + std::to_string(code) + "\",").append(labels), double(times));
+      write_metric(text, "apiserver_request_total", ("code=\"" + std::to_string(code) + "\",").append(text_of(key)),
+                   double(times));
   write_type(text, "apiserver_request_duration_seconds", "histogram");
-  for (const auto& [labels, histogram] : shared.times)
-    write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, histogram.buckets, histogram.seconds);
+  for (const auto& [key, histogram] : shared.times)
+    write_histogram(text, "apiserver_request_duration_seconds", text_of(key), kBounds, histogram.buckets, histogram.seconds);
   write_type(text, "apiserver_longrunning_requests", "gauge");
-  for (const auto& [labels, running] : shared.long_running)
-    write_metric(text, "apiserver_longrunning_requests", labels, double(running));
+  for (const auto& [key, running] : shared.long_running)
+    write_metric(text, "apiserver_longrunning_requests", text_of(key), double(running));
 }
 
 void write_process_metrics(std::string& text) {

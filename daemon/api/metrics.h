@@ -49,17 +49,17 @@ class RequestMetrics {
   template <typename Key, typename Value, typename Less>
   using Map = std::map<Key, Value, Less, sys::SlabAllocator<std::pair<const Key, Value>>>;
   template <typename Value>
-  using ByLabels = Map<Text, Value, ByText>;
+  using Series = Map<Text, Value, ByText>;  // by the values of the labels
   struct Shared {
-    ByLabels<Map<int, uint64_t, std::less<int>>> codes;
-    ByLabels<Histogram> times;
-    ByLabels<int64_t> long_running;
+    Series<Map<int, uint64_t, std::less<int>>> codes;
+    Series<Histogram> times;
+    Series<int64_t> long_running;
   };
   // Made when it is not there.
   template <typename Value>
-  static Value& of(ByLabels<Value>& all, std::string_view labels) {
-    auto found = all.find(labels);
-    return found != all.end() ? found->second : all.try_emplace(Text(labels)).first->second;
+  static Value& of(Series<Value>& all, std::string_view key) {
+    auto found = all.find(key);
+    return found != all.end() ? found->second : all.try_emplace(Text(key)).first->second;
   }
   Guarded<Shared> shared_;
 };

@@ -64,12 +64,9 @@ bool asks_for_pretty(const Head& head) {
 
 // Whether the client wants JSON and says so in the usual ways, or says nothing. These need no parsing.
 bool accepts_plain_json(const Head& head) {
-  auto is_accept = [](const auto& header) { return equals_ignore_case(header.first, "Accept"); };
-  const auto& all = head.headers.items();
-  auto first = std::find_if(all.begin(), all.end(), is_accept);
-  if (first == all.end()) return true;
-  bool is_only = std::find_if(std::next(first), all.end(), is_accept) == all.end();
-  return is_only && (first->second == "application/json" || first->second == "*/*");
+  size_t count = head.headers.count("Accept");
+  std::string_view accept = head.headers.get("Accept");
+  return count == 0 || (count == 1 && (accept == "application/json" || accept == "*/*"));
 }
 
 }  // namespace

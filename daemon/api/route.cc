@@ -3,44 +3,65 @@
 #include "daemon/api/route.h"
 
 #include <algorithm>
+#include <array>
+#include <list>
 
 #include "runtime/base/text.h"
 
 namespace coracle::api {
 namespace {
 
-constexpr size_t kSegmentsMax = 64;
+// The decoded segments of a path. Few are encoded; the others are parts of the path itself.
+class Segments {
+ public:
+  // Errors: as read_route.
+  Result<void> add(std::string_view raw) {
+    if (raw.find('%') != raw.npos) {
+      auto decoded = percent_decode(raw);
+      if (!decoded) return Error(Code::bad_request, "broken percent-encoding in the path");
+      raw = decoded_.emplace_back(*std::move(decoded));
+    }
+    if (raw.find('/') != raw.npos || raw.find('\0') != raw.npos)
+      return Error(Code::bad_request, "a path segment may hold neither a slash nor a NUL");
+    if (count_ == kMax) return Error(Code::bad_request, "the path has too many segments");
+    all_[count_++] = raw;
+    return {};
+  }
+  size_t count() const { return count_; }
+  std::string_view operator[](size_t i) const { return i < count_ ? all_[i] : std::string_view(); }
+  std::string path() const {
+    std::string out;
+    for (size_t i = 0; i < count_; i++) (out += '/') += all_[i];
+    return count_ == 0 ? "/" : out;
+  }
 
-Result<std::string> read_segment(std::string_view raw) {
-  auto segment = percent_decode(raw);
-  if (!segment) return Error(Code::bad_request, "broken percent-encoding in the path");
-  if (segment->find('/') != std::string::npos || segment->find('\0') != std::string::npos)
-    return Error(Code::bad_request, "a path segment may hold neither a slash nor a NUL");
-  return segment;
-}
+ private:
+  static constexpr size_t kMax = 64;
+  std::array<std::string_view, kMax> all_;
+  size_t count_ = 0;
+  std::list<std::string> decoded_;
+};
 
 // The part after the version: [watch] [namespaces/<ns>] <resource> [<name> [<subresource> [rest]]]
-void read_resource(const std::vector<std::string>& segments, size_t at, Route& route) {
-  auto segment = [&](size_t i) { return i < segments.size() ? std::string_view(segments[i]) : std::string_view(); };
-  if (segment(at) == "watch") route.watch_prefix = true, at++;
+void read_resource(const Segments& segments, size_t at, Route& route) {
+  if (segments[at] == "watch") route.watch_prefix = true, at++;
   // namespaces/<ns>/<resource>; but namespaces/<ns>/status and finalize are subresources of the namespace.
-  bool own = segment(at + 2) == "status" || segment(at + 2) == "finalize";
-  if (segment(at) == "namespaces" && at + 2 < segments.size() && !own) route.ns = segment(at + 1), at += 2;
+  bool own = segments[at + 2] == "status" || segments[at + 2] == "finalize";
+  if (segments[at] == "namespaces" && at + 2 < segments.count() && !own) route.ns = segments[at + 1], at += 2;
   route.what = Route::What::resource;
-  route.resource = segment(at);
-  route.name = segment(at + 1);
-  route.subresource = segment(at + 2);
-  for (size_t i = at + 3; i < segments.size(); i++) (route.rest += '/') += segments[i];
+  route.resource = segments[at];
+  route.name = segments[at + 1];
+  route.subresource = segments[at + 2];
+  for (size_t i = at + 3; i < segments.count(); i++) (route.rest += '/') += segments[i];
 }
 
 // The route of the segments, as far as they match.
-Route route_of_segments(const std::vector<std::string>& segments) {
+Route route_of_segments(const Segments& segments) {
   Route route;
-  route.path = join(segments, "/").insert(0, 1, '/');
-  if (segments.empty()) return route;
+  route.path = segments.path();
+  size_t count = segments.count();
   bool core = segments[0] == "api";
   if (!core && segments[0] != "apis") return route;
-  size_t count = segments.size();
   if (count == 1) return route.what = core ? Route::What::api_versions : Route::What::group_list, route;
   if (!core) route.group = segments[1];
   if (!core && count == 2) return route.what = Route::What::group, route;
@@ -54,18 +75,14 @@ Route route_of_segments(const std::vector<std::string>& segments) {
 }  // namespace
 
 Result<Route> read_route(std::string_view path) {
-  constexpr size_t kUsual = 8;  // "/apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE"
-  std::vector<std::string> segments;
-  segments.reserve(kUsual);
+  Segments segments;
   for (std::string_view left = path; !left.empty();) {
     size_t end = std::min(left.find('/'), left.size());
     std::string_view raw = left.substr(0, end);
     left.remove_prefix(std::min(end + 1, left.size()));
     if (raw.empty()) continue;  // "//" and a trailing slash
-    std::string segment = TRY(read_segment(raw));
-    segments.push_back(std::move(segment));
-    if (segments.size() > kSegmentsMax) return Error(Code::bad_request, "the path has too many segments");
-    if (segments.back() != "proxy") continue;
+    TRY(segments.add(raw));
+    if (segments[segments.count() - 1] != "proxy") continue;
     Route route = route_of_segments(segments);
     if (!route.is_proxy()) continue;
     route.rest = path.substr(size_t(raw.data() - path.data()) + raw.size());

@@ -229,7 +229,7 @@ class Server::State::RequestChain {
     if (call_.exchange.is_long && !watches) return true;
     call_.flow = server_.flow_controller.classify(*call_.user, asked_);
     bool full =
-        watches && !call_.flow->exempt && server_.http_server.counts().watches > server_.config.limits.watches - kWatchesKept;
+        watches && !call_.flow->exempt() && server_.http_server.counts().watches > server_.config.limits.watches - kWatchesKept;
     auto seat = full ? too_many_watches() : server_.flow_controller.enter(*call_.flow, seats_wanted(call_, asked_));
     if (seat) return call_.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat))), true;
     const ErrorDetails* details = seat.error().details();

@@ -48,14 +48,14 @@ auth::Credentials credentials_of(const Head& head, const Connection& connection)
 auth::Impersonation impersonation_of(const Head& head) {
   constexpr std::string_view kExtra = "Impersonate-Extra-";
   auth::Impersonation out;
-  for (const auto& [name, value] : head.headers.items()) {
+  for (const auto& [name, value] : head.headers) {
     if (equals_ignore_case(name, "Impersonate-User")) out.user = value;
     else if (equals_ignore_case(name, "Impersonate-Uid")) out.uid = value;
-    else if (equals_ignore_case(name, "Impersonate-Group")) out.groups.push_back(value);
+    else if (equals_ignore_case(name, "Impersonate-Group")) out.groups.emplace_back(value);
     else if (name.size() > kExtra.size() && equals_ignore_case(std::string_view(name).substr(0, kExtra.size()), kExtra)) {
       std::string key = to_lower(std::string_view(name).substr(kExtra.size()));
       auto decoded = percent_decode(key);
-      out.extra[decoded ? *decoded : key].push_back(value);
+      out.extra[decoded ? *decoded : key].emplace_back(value);
     }
   }
   return out;

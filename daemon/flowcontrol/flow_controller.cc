@@ -85,18 +85,18 @@ void FlowController::set_rules(const FlowRules& rules) {
 }
 
 Classified FlowController::classify(const User& user, const auth::Attributes& attributes) const {
-  std::shared_ptr<const std::vector<SchemaRule>> schemas;
+  SchemaRules schemas;
   {
     std::lock_guard lock(mutex_);
     schemas = schemas_;
   }
-  return flowcontrol::classify(*schemas, user, attributes);
+  return flowcontrol::classify(schemas, user, attributes);
 }
 
 int FlowController::seats_max(const Classified& who) const {
   std::lock_guard lock(mutex_);
   for (const auto& level : levels_)
-    if (level->rule.name == who.level && level->rule.queues.queues > 0)
+    if (level->rule.name == who.level() && level->rule.queues.queues > 0)
       return seats_max_of_level(level->limits.nominal, level->rule.queues.hand_size);
   return 0;
 }
@@ -148,14 +148,14 @@ Error FlowController::reject(Level& level, FlowCount& flow, const char* reason, 
 Result<FlowController::Seat> FlowController::enter(const Classified& who, int seats) {
   auto waiter = std::make_unique<Waiter>();
   waiter->seats = seats;
-  uint64_t hash = who.exempt ? 0 : hash_flow(who.schema, who.distinguisher);
+  uint64_t hash = who.exempt() ? 0 : hash_flow(who.schema(), who.distinguisher());
   std::unique_lock lock(mutex_);
   SteadyTime began = clock_.steady();
   adjust_when_due(began);
-  auto found = std::find_if(levels_.begin(), levels_.end(), [&](const auto& level) { return level->rule.name == who.level; });
+  auto found = std::find_if(levels_.begin(), levels_.end(), [&](const auto& level) { return level->rule.name == who.level(); });
   if (found == levels_.end()) return Seat();  // the level was deleted after the classification
   std::shared_ptr<Level> level = waiter->level = *found;
-  FlowCount& flow = level->schemas[who.schema];
+  FlowCount& flow = level->schemas[who.schema()];
   waiter->flow = &flow;
 
   Arrival arrival = level->queues.arrive(*waiter, hash, began);
@@ -163,8 +163,9 @@ Result<FlowController::Seat> FlowController::enter(const Classified& who, int se
   if (arrival == Arrival::queue_full) return reject(*level, flow, "queue-full", began);
   if (arrival == Arrival::waits) dispatch_waiting(*level, began);
   level->note_demand(began);
+  SteadyTime now = began;
   if (!waiter->running) {
-    std::string name = who.schema + "/" + who.distinguisher;
+    std::string name = who.schema() + "/" + who.distinguisher();
     int& of_flow = level->waiting_of[name];
     bool crowded = waiting_ >= limits_.waiting || of_flow >= std::max(limits_.waiting / 2, 1);
     if (crowded) {  // no thread is available for it
@@ -181,8 +182,8 @@ Result<FlowController::Seat> FlowController::enter(const Classified& who, int se
     }
     waiting_--, flow.waiting--, flow.waiting_seats -= seats;
     if (--level->waiting_of[name] == 0) level->waiting_of.erase(name);
+    now = clock_.steady();
   }
-  SteadyTime now = clock_.steady();
   if (!waiter->running) {
     level->queues.give_up(*waiter, now);
     level->note_demand(now);

@@ -94,7 +94,7 @@ class FlowController {
   const FlowControllerLimits limits_;
   const Clock& clock_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const std::vector<SchemaRule>> schemas_;
+  SchemaRules schemas_;
   std::vector<std::shared_ptr<Level>> levels_;
   SteadyTime adjusted_{};
   double fair_fraction_ = 0;

@@ -130,13 +130,18 @@ std::string SchemaRule::distinguisher(const User& user, const auth::Attributes& 
   return method_ == "ByUser" ? user.name : method_ == "ByNamespace" ? asked.ns : std::string();
 }
 
-Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const auth::Attributes& asked) {
+const SchemaRule& Classified::no_rule() {
+  static const SchemaRule none{view::FlowSchema(nullptr)};
+  return none;
+}
+
+Classified classify(const SchemaRules& schemas, const User& user, const auth::Attributes& asked) {
   auto found =
-      std::find_if(schemas.begin(), schemas.end(), [&](const SchemaRule& schema) { return schema.matches(user, asked); });
-  if (found == schemas.end())
-    found = std::find_if(schemas.begin(), schemas.end(), [](const SchemaRule& schema) { return schema.name == kCatchAll; });
-  if (found == schemas.end()) return {};
-  return {found->name, found->level, found->uid, found->level_uid, found->distinguisher(user, asked), found->exempt};
+      std::find_if(schemas->begin(), schemas->end(), [&](const SchemaRule& schema) { return schema.matches(user, asked); });
+  if (found == schemas->end())
+    found = std::find_if(schemas->begin(), schemas->end(), [](const SchemaRule& schema) { return schema.name == kCatchAll; });
+  if (found == schemas->end()) return {};
+  return {std::shared_ptr<const SchemaRule>(schemas, &*found), found->distinguisher(user, asked)};
 }
 
 }  // namespace coracle::flowcontrol

@@ -69,15 +69,30 @@ class SchemaRule {
   std::vector<Rule> rules_;
 };
 
-// The classification of a request: names, and the uids for the response headers.
-struct Classified {
-  std::string schema, level;
-  std::string schema_uid, level_uid;
-  std::string distinguisher;
-  bool exempt = false;
+using SchemaRules = std::shared_ptr<const std::vector<SchemaRule>>;
+
+// The classification of a request. The schema's names and uids are those of the time of the classification.
+class Classified {
+ public:
+  Classified() = default;  // no schema matches, and there is none for the rest
+  Classified(std::shared_ptr<const SchemaRule> rule, std::string distinguisher)
+      : rule_(std::move(rule)), distinguisher_(std::move(distinguisher)) {}
+
+  const std::string& schema() const { return rule().name; }
+  const std::string& schema_uid() const { return rule().uid; }
+  const std::string& level() const { return rule().level; }
+  const std::string& level_uid() const { return rule().level_uid; }
+  bool exempt() const { return rule().exempt; }
+  const std::string& distinguisher() const { return distinguisher_; }
+
+ private:
+  const SchemaRule& rule() const { return rule_ ? *rule_ : no_rule(); }
+  static const SchemaRule& no_rule();
+  std::shared_ptr<const SchemaRule> rule_;
+  std::string distinguisher_;
 };
 // By the first matching one of `schemas`, which are sorted. If none matches, by the schema catch-all; without that, an empty
 // result.
-Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const auth::Attributes& asked);
+Classified classify(const SchemaRules& schemas, const User& user, const auth::Attributes& asked);
 
 }  // namespace coracle::flowcontrol

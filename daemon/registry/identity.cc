@@ -14,12 +14,12 @@ std::string make_uid() {
   draw_random(bytes);
   bytes[6] = uint8_t((bytes[6] & 0x0f) | 0x40);  // version 4
   bytes[8] = uint8_t((bytes[8] & 0x3f) | 0x80);  // variant of RFC 9562
-  std::string text;
-  text.reserve(36);
+  std::string text(36, '-');
+  size_t at = 0;
   for (size_t i = 0; i < bytes.size(); i++) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += "0123456789abcdef"[bytes[i] >> 4];
-    text += "0123456789abcdef"[bytes[i] & 15];
+    if (i == 4 || i == 6 || i == 8 || i == 10) at++;
+    text[at++] = "0123456789abcdef"[bytes[i] >> 4];
+    text[at++] = "0123456789abcdef"[bytes[i] & 15];
   }
   return text;
 }

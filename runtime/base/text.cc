@@ -162,9 +162,10 @@ std::string percent_encode(std::string_view text) {
 }
 
 Result<std::string> percent_decode(std::string_view text) {
-  std::string out;
+  size_t first = std::min(text.find('%'), text.size());
+  std::string out(text.substr(0, first));
   out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = first; i < text.size(); ++i) {
     if (text[i] != '%') {
       out += text[i];
       continue;

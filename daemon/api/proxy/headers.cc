@@ -124,13 +124,13 @@ std::string request_head(const Head& head, const ProxiedRequest& proxied, bool u
   add(text, "Host", host.empty() ? std::string_view(proxied.host) : host);
   std::string forwarded;
   OfConnection of_connection(head.headers);
-  for (const auto& [name, value] : head.headers.items()) {
+  for (const auto& [name, value] : head.headers) {
     bool asks = upgrade && is_one_of(name, {"Connection", "Upgrade"});
-    if (equals_ignore_case(name, "X-Forwarded-For")) forwarded += value + ", ";
+    if (equals_ignore_case(name, "X-Forwarded-For")) (forwarded += value) += ", ";
     bool ours =
         is_one_of(name, {"Host", "Expect", "X-Forwarded-For"}) || (!upgrade && equals_ignore_case(name, "X-Forwarded-Uri"));
     if (ours || is_credential(name) || (!asks && of_connection(name))) continue;
-    std::string kept = equals_ignore_case(name, "Sec-WebSocket-Protocol") ? without_token(value) : value;
+    std::string kept = equals_ignore_case(name, "Sec-WebSocket-Protocol") ? without_token(value) : std::string(value);
     if (!kept.empty() || value.empty()) add(text, name, kept);
   }
   if (header_has_token(head.headers.get("TE"), "trailers")) add(text, "TE", "trailers");
@@ -149,7 +149,7 @@ std::string answer_head(const AnswerHead& head, Framing framing, bool keep_alive
   std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " + reason + "\r\n";
   for (const auto& [name, value] : more) add(text, name, value);
   OfConnection of_connection(head.headers);
-  for (const auto& [name, value] : head.headers.items()) {
+  for (const auto& [name, value] : head.headers) {
     bool of_origins = is_one_of(name, {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
                                        "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"});
     bool replaced = location && equals_ignore_case(name, "Location");

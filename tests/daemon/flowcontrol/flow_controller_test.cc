@@ -55,7 +55,7 @@ TEST(FlowController, exempt_requests_take_no_seats_from_others) {
   FlowController flow_controller({{schema("s", "l", "jane"), schema("a", "e", "admin")}, {exempt, level("l", 1, kRejects, 90)}},
                                  {10, 10, milliseconds(50)}, clock);
   Classified admin = flow_controller.classify(user("admin"), pods()), jane = flow_controller.classify(user("jane"), pods());
-  ASSERT_TRUE(admin.exempt);
+  ASSERT_TRUE(admin.exempt());
   {
     std::vector<FlowController::Seat> seats;
     for (int i = 0; i < 10; ++i) seats.push_back(MUST(flow_controller.enter(admin)));
@@ -73,8 +73,8 @@ TEST(FlowController, exempt_requests_take_no_seats_from_others) {
 TEST(FlowController, a_level_that_does_not_queue_refuses_and_recovers) {
   FlowController flow_controller(one_level(kRejects), {2, 10, milliseconds(50)});
   Classified jane = flow_controller.classify(user("jane"), pods());
-  EXPECT_EQ(jane.schema_uid, "uid-of-s");
-  EXPECT_EQ(jane.level_uid, "uid-of-l");
+  EXPECT_EQ(jane.schema_uid(), "uid-of-s");
+  EXPECT_EQ(jane.level_uid(), "uid-of-l");
   {
     auto one = flow_controller.enter(jane), two = flow_controller.enter(jane), three = flow_controller.enter(jane);
     EXPECT_TRUE(one && two);
@@ -186,7 +186,7 @@ TEST(FlowController, rules_change_under_those_who_run) {
     auto seat = flow_controller.enter(jane);
     ASSERT_TRUE(seat);
     flow_controller.set_rules({{schema("t", "m", "*"), schema("dangles", "l", "*")}, {level("m", 1, kRejects)}});
-    EXPECT_EQ(flow_controller.classify(user("jane"), pods()).level, "m");
+    EXPECT_EQ(flow_controller.classify(user("jane"), pods()).level(), "m");
     EXPECT_EQ(flow_controller.counts().size(), 2u) << "somebody is still in the level that is gone";
   }
   EXPECT_EQ(flow_controller.counts().size(), 1u);
@@ -202,7 +202,7 @@ TEST(FlowController, a_change_of_rules_lets_in_who_waits) {
   json::value exempt = MUST(parse_json(R"({"metadata":{"name":"l"},"spec":{"type":"Exempt"}})"));
   flow_controller.set_rules({{schema("s", "l", "*")}, {exempt}});
   second.join();
-  EXPECT_TRUE(flow_controller.classify(user("jane"), pods()).exempt);
+  EXPECT_TRUE(flow_controller.classify(user("jane"), pods()).exempt());
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class FlowObjectsTest : public testing::Test {
     auth::Attributes asked;
     asked.verb = "get", asked.resource = "pods", asked.ns = "default";
     Classified found = controller->classify({name, "", {"system:authenticated"}, {}}, asked);
-    return found.schema + "/" + found.level;
+    return found.schema() + "/" + found.level();
   }
   void make_schema(const std::string& name, const std::string& level, const std::string& who) {
     MUST(registry->create(
@@ -170,7 +170,7 @@ TEST_F(FlowObjectsTest, mandatory_ones_count_while_they_are_missing) {
   MUST(registry->remove(schemas, {"", "exempt"}, {}, {}));
   MUST(registry->remove(levels, {"", "exempt"}, {}, {}));
   FlowController other(stored_rules(*registry), {});
-  EXPECT_TRUE(other.classify({"admin", "", {"system:masters"}, {}}, {}).exempt);
+  EXPECT_TRUE(other.classify({"admin", "", {"system:masters"}, {}}, {}).exempt());
 }
 
 }  // namespace
