@@ -3,7 +3,10 @@
 // thread does not block writers.
 #include "daemon/api/connection.h"
 
+#include <fcntl.h>
+#include <openssl/bio.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +19,13 @@ namespace {
 
 constexpr size_t kReadChunk = 16 << 10;  // a TLS record
 constexpr size_t kWriteChunk = 16 << 10;
+
+// The socket blocks, but only linger() lets it.
+void let_it_block(const Fd& socket) {
+  const timeval most{0, std::chrono::microseconds(kLinger).count()};
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+  (void)::fcntl(socket.get(), F_SETFL, 0);
+}
 
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
@@ -116,20 +126,66 @@ std::shared_ptr<SSL_CTX> TlsSettings::current() const {
   return context_.with([](const auto& current) { return current; });
 }
 
+// The socket as OpenSSL reads and writes it. Its own kind of BIO waits either always or never.
+class Connection::SocketBio {
+ public:
+  static BIO* make(Connection& connection) {
+    static BIO_METHOD* const kMethod = [] {
+      BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection");
+      BIO_meth_set_read(method, read);
+      BIO_meth_set_write(method, write);
+      BIO_meth_set_ctrl(method, control);
+      return method;
+    }();
+    BIO* bio = BIO_new(kMethod);
+    BIO_set_data(bio, &connection);
+    BIO_set_init(bio, 1);
+    return bio;
+  }
+
+ private:
+  static Connection& of(BIO* bio) { return *static_cast<Connection*>(BIO_get_data(bio)); }
+  static int read(BIO* bio, char* to, int size) {
+    BIO_clear_retry_flags(bio);
+    auto count = of(bio).receive_bytes(to, size_t(size));
+    if (!count) return -1;
+    if (!*count) BIO_set_retry_read(bio);
+    if (*count == 0u) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    return *count ? int(**count) : -1;
+  }
+  static int write(BIO* bio, const char* bytes, int size) {
+    BIO_clear_retry_flags(bio);
+    auto count = sys::send_now(of(bio).socket_, {bytes, size_t(size)});
+    if (count && !*count) BIO_set_retry_write(bio);
+    return count && *count ? int(**count) : -1;
+  }
+  static long control(BIO* bio, int command, long, void*) {
+    if (command == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+    return command == BIO_CTRL_FLUSH;  // nothing is buffered here
+  }
+};
+
 Connection::Connection(Fd socket, std::shared_ptr<SSL_CTX> context)
     : socket_(std::move(socket)),
       context_(std::move(context)),
       ssl_(SSL_new(context_.get()), SSL_free),
       peer_(sys::peer_endpoint(socket_)) {
-  SSL_set_fd(ssl_.get(), socket_.get());
+  let_it_block(socket_);
+  BIO* bio = SocketBio::make(*this);
+  SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_accept_state(ssl_.get());
 }
 
 Connection::Connection(Fd socket, UserPtr user)
-    : socket_(std::move(socket)),
-      ssl_(nullptr, SSL_free),
-      peer_{"127.0.0.1", 0},
-      peer_certificate_{true, true, std::move(user)} {}
+    : socket_(std::move(socket)), ssl_(nullptr, SSL_free), peer_{"127.0.0.1", 0}, peer_certificate_{true, true, std::move(user)} {
+  let_it_block(socket_);
+}
+
+// Nothing: there is nothing at the moment. 0: the end of the stream.
+Result<std::optional<size_t>> Connection::receive_bytes(char* to, size_t size) {
+  // Once, since a peer that sends a byte now and then must not keep the thread.
+  return std::exchange(lingers_, false) ? sys::receive_soon(socket_, to, size) : sys::receive_now(socket_, to, size);
+}
 
 Connection::Step Connection::outcome_of(int done) const {
   if (done > 0) return {.count = size_t(done)};
@@ -141,7 +197,7 @@ Connection::Step Connection::outcome_of(int done) const {
 
 Connection::Step Connection::receive(char* to, size_t size) {
   if (!ssl_) {
-    auto count = sys::receive_now(socket_, to, size);
+    auto count = receive_bytes(to, size);
     if (!count) return {};
     return {.count = count->value_or(0), .is_end = *count == 0u, .wants_input = !*count};
   }
@@ -313,9 +369,16 @@ void Connection::finish() {
 
 bool Connection::peer_gone() {
   if (broken_) return true;
-  auto count = fill(std::chrono::steady_clock::now());
+  auto count = fill(SteadyTime::min());
   if (!count) return count.error().code() != Code::timeout;
   return *count == 0;
+}
+
+bool Connection::linger() {
+  lingers_ = true;
+  bool gone = peer_gone();
+  lingers_ = false;
+  return gone;
 }
 
 void Connection::keep_buffers() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's connection: TLS over a non-blocking socket, or the plain local socket of this machine's root. Buffered, with a
+// A client's connection: TLS over a socket, or the plain local socket of this machine's root. Buffered, with a
 // deadline for every wait, and safe for one reader and several concurrent writers (an exec reads and writes at once). OpenSSL is
 // configured for many idle connections: no session cache, no tickets, empty buffers are freed. Renewed certificates apply to new
 // connections.
@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ struct PeerCertificate {
 };
 
 constexpr std::chrono::seconds kWriteStall{30};
+constexpr std::chrono::milliseconds kLinger{20};
 
 class TlsSettings {  // Thread-safe. The settings of new connections.
  public:
@@ -98,6 +100,9 @@ class Connection {
 
   // Does not block. True if the peer has closed the connection; received data is kept for the next read.
   bool peer_gone();
+  // The same, but blocks until something arrives, for at most kLinger. One system call, where poll(2) and a read would be two.
+  // Only while no other thread uses the connection.
+  bool linger();
 
   const Fd& socket() const { return socket_; }
   const sys::Endpoint& peer() const { return peer_; }  // of the local socket: 127.0.0.1 without a port
@@ -106,6 +111,7 @@ class Connection {
   void release_buffers();  // call before the connection becomes idle or waits for long
 
  private:
+  class SocketBio;
   struct Step {  // one attempt to move bytes
     size_t count = 0;
     bool is_end = false;  // the peer has closed its direction
@@ -113,6 +119,7 @@ class Connection {
     bool waits() const { return wants_input || wants_output; }
   };
   Step receive(char* to, size_t size);
+  Result<std::optional<size_t>> receive_bytes(char* to, size_t size);
   Step send(std::string_view bytes);
   Step outcome_of(int done) const;  // of an SSL call, with ssl_mutex_ held
   void say_end();                   // close_notify
@@ -135,6 +142,7 @@ class Connection {
   std::string out_;
   std::function<bool()> before_wait_;
   bool waits_ = true, keeps_buffers_ = false;
+  bool lingers_ = false;  // the next receive blocks
   std::atomic<bool> broken_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -23,8 +24,6 @@ namespace coracle::api {
 namespace {
 
 constexpr std::chrono::seconds kWorkerIdle{20};  // an idle thread ends after that
-constexpr std::chrono::milliseconds kLinger{20};
-constexpr std::chrono::microseconds kNoWait{10};  // a wait that took less found its data there
 // How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
 constexpr std::chrono::milliseconds kTimeout{50};
 constexpr std::chrono::milliseconds kAcceptPause{200};  // pause of accepting when the process is out of descriptors
@@ -71,7 +70,7 @@ struct Shared {          // state shared by the acceptor and the workers
   std::deque<ClientConnectionPtr, sys::SlabAllocator<ClientConnectionPtr>> waiting;  // readable, without a thread yet
   std::map<uint64_t, std::stop_source> noticing;  // being served; stopped when the peer sends or disconnects
   uint64_t next_token = 1000;                     // smaller tokens are listeners and the eventfd
-  int threads = 0, idle_threads = 0, requests = 0, watches = 0, bodies = 0;
+  int threads = 0, idle_threads = 0;
   int long_heads = 0;
   bool stopping = false;
   int connections() const { return int(idle.size() + serving.size() + waiting.size()); }
@@ -93,7 +92,10 @@ struct HttpServer::State {
   sys::ReadySet ready;
   sys::Wakeup wakeup;
   Guarded<Shared> shared;
-  std::optional<SteadyTime> accept_again;  // used by the acceptor only
+  // Outside of `shared`, because every request touches them.
+  std::atomic<int> requests = 0, watches = 0, bodies = 0;
+  std::atomic<bool> threads_are_wanted = false;  // a connection waits for a thread, or the server is stopping
+  std::optional<SteadyTime> accept_again;        // used by the acceptor only
   std::jthread acceptor;
 
   // ---- acceptor ----
@@ -113,7 +115,7 @@ struct HttpServer::State {
   void work();
   ClientConnectionPtr next();
   void attend(const ClientConnectionPtr& connection);
-  bool more_to_serve(ClientConnection& connection, bool is_likely);
+  bool more_to_serve(ClientConnection& connection);
   // again: keep the connection; later: wait for the rest of a head; never: close it; lingers: close it after the peer had time to
   // read the response.
   enum class Served { again, later, never, lingers };
@@ -124,9 +126,7 @@ struct HttpServer::State {
   Served refuse_one(ClientConnection& connection, const Head& head, const Error& why);
   // The limit that a request counts against.
   enum class Slot { none, request, watch, body };
-  int& count_of(Shared& b, Slot slot) const {
-    return slot == Slot::request ? b.requests : slot == Slot::watch ? b.watches : b.bodies;
-  }
+  std::atomic<int>& count_of(Slot slot) { return slot == Slot::request ? requests : slot == Slot::watch ? watches : bodies; }
   bool take(Slot slot);
   void leave(Slot& slot);
   Served process(ClientConnection& connection, const Head& head, const Handler& with, Slot& slot);
@@ -268,8 +268,9 @@ void HttpServer::State::keep_idle(ClientConnectionPtr connection) {
 void HttpServer::State::hand_over(ClientConnectionPtr connection) {
   bool hire = shared.with([&](Shared& b) {
     b.waiting.push_back(std::move(connection));
+    threads_are_wanted = true;
     bool enough =
-        b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kWorkersSpare + b.bodies;
+        b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kWorkersSpare + bodies;
     if (!enough) b.threads++;
     return !enough;
   });
@@ -297,6 +298,7 @@ ClientConnectionPtr HttpServer::State::next() {
         }
         auto connection = std::move(b.waiting.front());
         b.waiting.pop_front();
+        threads_are_wanted = !b.waiting.empty();
         b.serving.emplace(connection->token, connection);
         return connection;
       });
@@ -305,9 +307,7 @@ ClientConnectionPtr HttpServer::State::next() {
 void HttpServer::State::work() {
   while (auto connection = next()) {
     attend(connection);
-    bool stopping = shared.with([&](Shared& b) { return b.stopping; });
-    bool done = connection->stream.broken() || stopping;
-    if (done) {
+    if (connection->stream.broken() || shared.with([&](Shared& b) { return b.stopping; })) {
       connection->stream.close();
       drop_long_head(*connection);
       shared.with([&](Shared& b) { b.serving.erase(connection->token); });
@@ -328,9 +328,7 @@ void HttpServer::State::attend(const ClientConnectionPtr& connection) {
     connection->greeted = true;
   }
   connection->idle_until = std::chrono::steady_clock::now() + limits.rest;
-  connection->hurries = false;
-  // The acceptor has seen input.
-  for (bool seen = true; more_to_serve(*connection, seen || connection->hurries); seen = false) {
+  while (more_to_serve(*connection)) {
     Served served = serve_one(*connection);
     if (served != Served::later) drop_long_head(*connection);
     if (served == Served::never) return connection->stream.close();
@@ -340,22 +338,14 @@ void HttpServer::State::attend(const ClientConnectionPtr& connection) {
   }
 }
 
-// Waits a moment: so a busy client's next request is served without passing through the acceptor. `is_likely`: the request is
-// there, most likely, and is read without asking the kernel first.
-bool HttpServer::State::more_to_serve(ClientConnection& connection, bool is_likely) {
+// Waits a moment, if no thread is needed elsewhere: so a busy client's next request is served without passing through the
+// acceptor.
+bool HttpServer::State::more_to_serve(ClientConnection& connection) {
   Connection& stream = connection.stream;
-  auto read_what_is_there = [&] {
-    if (stream.peer_gone()) stream.close();
-    return stream.has_buffered_input();
-  };
-  if (stream.has_buffered_input() || (is_likely && read_what_is_there())) return true;
-  if (stream.broken()) return false;
-  bool busy = shared.with([](const Shared& b) { return !b.waiting.empty() || b.stopping; });
-  SteadyTime began = std::chrono::steady_clock::now();
-  auto woken = sys::wait_ready(stream.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
-  if (!woken.first.readable) return connection.hurries = false;
-  connection.hurries = std::chrono::steady_clock::now() - began < kNoWait;
-  return read_what_is_there();
+  if (stream.has_buffered_input()) return true;
+  const bool has_left = threads_are_wanted ? stream.peer_gone() : stream.linger();
+  if (has_left) stream.close();
+  return stream.has_buffered_input();
 }
 
 bool HttpServer::State::take_long_head(ClientConnection& connection) {
@@ -396,13 +386,16 @@ Result<std::string_view> HttpServer::State::read_head(ClientConnection& connecti
 }
 
 bool HttpServer::State::take(Slot slot) {
-  int most = slot == Slot::request ? limits.requests : slot == Slot::watch ? limits.watches : limits.bodies;
-  return shared.with([&](Shared& b) { return count_of(b, slot) < most && ++count_of(b, slot) > 0; });
+  const int most = slot == Slot::request ? limits.requests : slot == Slot::watch ? limits.watches : limits.bodies;
+  std::atomic<int>& count = count_of(slot);
+  for (int now = count; now < most;)
+    if (count.compare_exchange_weak(now, now + 1)) return true;
+  return false;
 }
 
 void HttpServer::State::leave(Slot& slot) {
   Slot held = std::exchange(slot, Slot::none);
-  if (held != Slot::none) shared.with([&](Shared& b) { count_of(b, held)--; });
+  if (held != Slot::none) --count_of(held);
 }
 
 HttpServer::State::Served HttpServer::State::serve_one(ClientConnection& connection) {
@@ -462,7 +455,7 @@ BodyWait HttpServer::State::wait_for_body(Slot& slot) {
   auto end = [this, &slot]() -> Result<void> {  // it gets a slot back, even above the limit
     leave(slot);
     slot = Slot::request;
-    shared.with([](Shared& b) { b.requests++; });
+    ++requests;
     return {};
   };
   return {begin, end};
@@ -564,6 +557,7 @@ void HttpServer::stop() {
   std::map<uint64_t, std::stop_source> noticing;
   auto open = state_->shared.with([&](Shared& b) {
     b.stopping = true;
+    state_->threads_are_wanted = true;
     noticing = std::move(b.noticing);
     std::vector<ClientConnectionPtr> all(b.waiting.begin(), b.waiting.end());
     b.waiting.clear();
@@ -581,8 +575,9 @@ void HttpServer::stop() {
 const std::string& HttpServer::local_socket() const { return state_->local.path; }
 
 HttpServer::Counts HttpServer::counts() const {
-  return state_->shared.with([](const Shared& b) {
-    return Counts{b.connections(), int(b.idle.size()), b.requests, b.watches, b.bodies, b.threads, b.long_heads};
+  return state_->shared.with([this](const Shared& b) {
+    return Counts{b.connections(), int(b.idle.size()), state_->requests, state_->watches,
+                  state_->bodies,  b.threads,          b.long_heads};
   });
 }
 bool HttpServer::stopping() const {

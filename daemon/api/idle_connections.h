@@ -30,7 +30,6 @@ struct ClientConnection {
   size_t blank_bytes = 0;                // empty lines before the request
   bool long_head = false;                // counted among the long heads of the server
   size_t lingers = 0;                    // after a final response: how many more input bytes are discarded
-  bool hurries = false;                  // its last request was there when it was waited for
 };
 using ClientConnectionPtr = std::shared_ptr<ClientConnection>;
 

@@ -177,14 +177,23 @@ void shut_down_writing(const Fd& socket) {
   (void)::shutdown(socket.get(), SHUT_WR);  // as above
 }
 
-Result<std::optional<size_t>> receive_now(const Fd& socket, char* to, size_t size) {
+namespace {
+
+Result<std::optional<size_t>> receive_with(const Fd& socket, char* to, size_t size, int flags) {
   ssize_t count;
-  do count = ::recv(socket.get(), to, size, MSG_DONTWAIT);
+  do count = ::recv(socket.get(), to, size, flags);
   while (count < 0 && errno == EINTR);
   if (count >= 0) return std::optional(size_t(count));
   if (errno == EAGAIN) return std::optional<size_t>();
   return Error::from_errno("receive");
 }
+
+}  // namespace
+
+Result<std::optional<size_t>> receive_now(const Fd& socket, char* to, size_t size) {
+  return receive_with(socket, to, size, MSG_DONTWAIT);
+}
+Result<std::optional<size_t>> receive_soon(const Fd& socket, char* to, size_t size) { return receive_with(socket, to, size, 0); }
 
 Result<std::optional<size_t>> send_now(const Fd& socket, std::string_view bytes) {
   ssize_t count;

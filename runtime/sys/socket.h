@@ -28,8 +28,8 @@ struct Endpoint {
 Result<Fd> listen_tcp(const std::string& address, uint16_t port);
 // Accepts the next pending connection and sets TCP_NODELAY and keep-alive. Errors: unavailable if none is pending.
 Result<Fd> accept_tcp(const Fd& listener);
-// Listens on a stream socket at `path`, which its owner alone may use; a socket that is there is replaced. Errors: too_large for a
-// long path; errno's.
+// Listens on a stream socket at `path`, which its owner alone may use; a socket that is there is replaced. Errors: too_large for
+// a long path; errno's.
 Result<Fd> listen_local(const std::string& path);
 // Accepts the next pending connection. `uid`: of the process that has connected. Errors: as accept_tcp.
 Result<Fd> accept_local(const Fd& listener, uid_t& uid);
@@ -49,6 +49,8 @@ void shut_down_writing(const Fd& socket);  // the peer reads end of file
 Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake);
 // Receive and send what is possible without waiting; nothing if nothing is. 0 received: end of file. Errors: the kernel's.
 Result<std::optional<size_t>> receive_now(const Fd& socket, char* to, size_t size);
+// The same, but waits on a blocking socket, for as long as its SO_RCVTIMEO says.
+Result<std::optional<size_t>> receive_soon(const Fd& socket, char* to, size_t size);
 Result<std::optional<size_t>> send_now(const Fd& socket, std::string_view bytes);
 // Discards received bytes, at most `bytes_max`, without waiting and without copying them. 0: end of file. Errors: unavailable if
 // nothing is there; otherwise the kernel's. Source: tcp(7), MSG_TRUNC.

@@ -3,6 +3,7 @@
 #include "daemon/api/http_server.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <new>
@@ -428,6 +429,19 @@ TEST_F(HttpServerTest, holds_no_thread_for_those_who_send_slowly) {
     served += status == 200;
   }
   EXPECT_GT(served, 0);
+}
+
+TEST_F(HttpServerTest, holds_no_thread_for_one_who_sends_a_record_byte_by_byte) {
+  start();
+  RawClient slow(port);
+  EXPECT_EQ(slow.get("/x").status, 200);
+  const std::string head("\x17\x03\x03\x40\x00", 5);  // of a TLS record of 16 KiB. Source: RFC 8446 section 5.2
+  ASSERT_EQ(::send(slow.descriptor(), head.data(), head.size(), MSG_NOSIGNAL), ssize_t(head.size()));
+  std::jthread drips([&](std::stop_token stop) {
+    while (!stop.stop_requested() && ::send(slow.descriptor(), "x", 1, MSG_NOSIGNAL) == 1)
+      std::this_thread::sleep_for(milliseconds(2));
+  });
+  EXPECT_TRUE(rest(1)) << "between two bytes";
 }
 
 TEST_F(HttpServerTest, does_not_wait_long_for_a_body_that_nobody_wants) {
