@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The rate of GETs of a pod of 4 KB, over 8 and over 64 connections, by certificate and by the token of a service account, and of
-# lists of 500 such pods, beside that of a bare OpenSSL loop that writes the same bytes (bare_tls.cc): in turns, the median of the
-# rounds' ratios.
+# lists of 500 such pods, beside that of a bare OpenSSL loop that reads the same requests and writes the same bytes (bare_tls.cc): in
+# turns, the median of the rounds' ratios.
 . "$(dirname "$0")/lib.sh"
 start_machine
 quick && { pods=50 rounds=2 seconds=1; } || { pods=500 rounds=9 seconds=2; }
