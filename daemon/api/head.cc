@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -29,11 +30,18 @@ bool is_token(std::string_view text) {
 }
 // Lambdas as constants, so that the loops over every byte are inlined.
 constexpr auto is_control_char = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
-// Looks at every byte, without a branch for each: values are long, and nearly always sound.
+// Values are long, and nearly always sound: eight bytes at a time, of which the highest bit of each says whether it is to be
+// looked at.
 bool has_control_char(std::string_view text) {
-  bool found = false;
-  for (char c : text) found |= is_control_char(c);
-  return found;
+  constexpr uint64_t kEach = 0x0101010101010101, kHighest = kEach << 7;
+  for (; text.size() >= sizeof kEach; text.remove_prefix(sizeof kEach)) {
+    uint64_t word;
+    std::memcpy(&word, text.data(), sizeof word);
+    const uint64_t below_blank = (word - kEach * 0x20) & ~word, deleted = word ^ (kEach * 0x7f);
+    const uint64_t doubtful = (below_blank | ((deleted - kEach) & ~deleted)) & kHighest;
+    if (doubtful && std::any_of(text.begin(), text.begin() + sizeof kEach, is_control_char)) return true;
+  }
+  return std::any_of(text.begin(), text.end(), is_control_char);
 }
 constexpr auto is_target_char = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
 

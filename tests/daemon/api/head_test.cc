@@ -180,5 +180,20 @@ TEST(Head, finds_tokens_in_lists) {
   EXPECT_FALSE(header_has_token("keep-alive, Upgraded", "upgrade"));
 }
 
+TEST(RequestHead, a_control_character_is_found_wherever_it_is_in_a_value) {
+  auto parsed = [](const std::string& value) {
+    return bool(parse_request_head("GET / HTTP/1.1\r\nHost: x\r\nX-Long: a" + value + "z\r\n\r\n"));
+  };
+  for (size_t size = 1; size < 20; ++size)
+    for (size_t at = 0; at < size; ++at)
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string value(size, 'v');
+        value[at] = char(byte);
+        const bool is_sound = byte == '\t' || (byte >= 0x20 && byte != 0x7f);  // Source: RFC 9110 section 5.5
+        if (byte == '\n') continue;  // ends the line
+        ASSERT_EQ(parsed(value), is_sound) << size << ", byte " << byte << " at " << at;
+      }
+}
+
 }  // namespace
 }  // namespace coracle::api
