@@ -22,18 +22,18 @@
 namespace coracle::engine {
 namespace {
 
-// EXCLUSIVE: no other process reads the file, so the WAL index needs no shared memory and a second daemon is rejected. The log is
-// checkpointed every 1000 pages and truncated to 4 MiB, so it cannot grow without limit.
+// EXCLUSIVE: no other process reads the file, so the WAL index needs no shared memory and a second daemon is rejected.
 constexpr const char* kSettings =
     "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; PRAGMA cache_size=-128; PRAGMA mmap_size=0;"
     "PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=4194304;"
     "PRAGMA trusted_schema=OFF;";
-constexpr const char* kCheckpointing = "PRAGMA wal_autocheckpoint=1000";
+// A checkpoint is due after so many pages of 4 KiB; with kLogPagesMax it is not put off any more. After it, the log begins anew
+// and is truncated to 4 MiB, so it cannot grow without limit.
+constexpr int kLogPages = 1000, kLogPagesMax = 2000;
 
 // Creates the tables in a new file; rejects files that are not a store or have a newer layout.
 Result<void> prepare_file(Database& database) {
   TRY(database.execute(kSettings));
-  TRY(database.execute(kCheckpointing));
   std::string mode = TRY(database.query_text("PRAGMA journal_mode=WAL"));
   if (mode != "wal") return Error(Code::unsupported, "the file system refuses SQLite's write-ahead log (mode " + mode + ")");
   int64_t tables = TRY(database.query_integer("SELECT count(*) FROM sqlite_schema"));
@@ -90,7 +90,7 @@ class Disk::Copy {
   std::optional<Database> database_;
 };
 
-Disk::Disk(std::string path, const char* vfs) : path_(std::move(path)), vfs_(vfs) {}
+Disk::Disk(std::string path, const char* vfs) : path_(std::move(path)), vfs_(vfs), checkpoint_at_(kLogPages) {}
 Disk::~Disk() = default;
 
 Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs, const std::string& copies) {
@@ -102,6 +102,7 @@ Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vf
     TRY(disk->copy_->make(path));
   } else {
     disk->file_ = TRY(open_file(path, vfs));
+    disk->file_->database.count_log(disk->log_pages_);
   }
   Database& database = disk->file_ ? disk->file_->database : disk->copy_->database();
   const int64_t mark = TRY(reserved_in(database).wrap(path));
@@ -133,6 +134,7 @@ Result<void> Disk::open_late() {
   if (Revision(mark) != found_)
     return Error(Code::unavailable, path_ + " was written to by somebody else while it was read-only here");
   file_.emplace(std::move(file));
+  file_->database.count_log(log_pages_);
   return {};
 }
 
@@ -198,7 +200,16 @@ Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> 
   if (frozen_log_bytes_max_)
     if (uint64_t bytes = std::filesystem::file_size(path_ + "-wal", absent); !absent && bytes > *frozen_log_bytes_max_)
       melted_ = true, thaw();
+  if (log_is_long() && log_pages_ >= kLogPagesMax) checkpoint();
   return {};
+}
+
+bool Disk::log_is_long() const { return file_ && !frozen_log_bytes_max_ && log_pages_ >= checkpoint_at_; }
+
+void Disk::checkpoint() {
+  auto done = file_->database.execute("PRAGMA wal_checkpoint(PASSIVE)");
+  if (done) log_pages_ = 0;
+  checkpoint_at_ = log_pages_ + kLogPages;
 }
 
 Result<void> Disk::mark_clean(Revision revision) { return commit({}, revision); }
@@ -211,17 +222,12 @@ Result<void> Disk::freeze(uint64_t log_bytes_max) {
   bool whole = row && checkpoint.integer(0) == 0 && checkpoint.integer(1) == checkpoint.integer(2);
   if (!whole) return Error(Code::unavailable, "the store's log cannot be written into its file now");
   TRY(checkpoint.run());
-  TRY(database.execute("PRAGMA wal_autocheckpoint=0"));
   frozen_log_bytes_max_ = log_bytes_max;
   melted_ = false;
   return {};
 }
 
-void Disk::thaw() {
-  if (!std::exchange(frozen_log_bytes_max_, std::nullopt)) return;
-  auto done = file_->database.execute(kCheckpointing);
-  if (!done) log_warning("store", "the log of the store's file grows until the next start", {{"why", done.error().text()}});
-}
+void Disk::thaw() { frozen_log_bytes_max_.reset(); }
 
 std::vector<std::string> Disk::check(bool frozen, const std::function<void(int64_t id, std::string_view text)>& each) {
   std::vector<std::string> findings;

@@ -417,8 +417,8 @@ Result<std::vector<ObjectPtr>> Engine::State::wait_in_queue(Ticket& ticket) {
     return *std::move(ticket.outcome);
   }
   lead(led);
-  bool hands_over = line.with([](Line& line) {
-    line.led = line.handed = !line.waiting.empty();
+  bool hands_over = line.with([this](Line& line) {
+    line.led = line.handed = !line.waiting.empty() || disk->log_is_long();
     return line.handed;
   });
   if (hands_over) line.notify();
@@ -427,16 +427,19 @@ Result<std::vector<ObjectPtr>> Engine::State::wait_in_queue(Ticket& ticket) {
   return *std::move(ticket.outcome);
 }
 
-// The "store-leader" thread: sleeps until it becomes the leader.
+// The "store-leader" thread: sleeps until it becomes the leader. It writes a long log into the file when nobody waits.
 void Engine::State::keep_leading(std::stop_token stop) {
   auto handed = [](const Line& line) { return line.handed; };
   while (line.wait(stop, handed, handed)) {
     for (;;) {
-      std::vector<Ticket*> led = line.with([](Line& line) {
-        line.led = line.handed = !line.waiting.empty();
+      bool tidies = false;
+      std::vector<Ticket*> led = line.with([&](Line& line) {
+        tidies = line.waiting.empty() && disk->log_is_long();
+        line.led = line.handed = tidies || !line.waiting.empty();
         return line.take();
       });
-      if (led.empty()) break;
+      if (tidies) disk->checkpoint();
+      else if (led.empty()) break;
       lead(led);
       for (Ticket* each : led) each->served.give();
     }

@@ -142,6 +142,11 @@ void Database::roll_back() {
   if (!sqlite3_get_autocommit(handle_.get())) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
+void Database::count_log(int& pages) {
+  auto count = [](void* to, sqlite3*, const char*, int now) { return *static_cast<int*>(to) = now, SQLITE_OK; };
+  (void)sqlite3_wal_hook(handle_.get(), count, &pages);  // replaces the automatic checkpoint, which is such a hook
+}
+
 void Database::release_memory() { (void)sqlite3_db_release_memory(handle_.get()); }  // cannot fail
 
 }  // namespace coracle::engine

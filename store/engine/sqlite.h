@@ -53,6 +53,9 @@ class Database {
   Result<std::string> query_text(std::string_view sql);
   void roll_back();       // if a transaction is open
   void release_memory();  // the page cache
+  // From now on, the pages in the log after each commit are counted in `pages`, and SQLite does not write them into the file by
+  // itself. `pages` must outlive the database.
+  void count_log(int& pages);
 
  private:
   struct Close {

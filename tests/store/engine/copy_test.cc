@@ -235,6 +235,32 @@ TEST_F(CheckTest, lets_writers_go_on) {
   EXPECT_EQ(names().size(), 20u - 1 + 1 + 500 + 1);
 }
 
+TEST_F(CheckTest, a_long_log_goes_into_the_file_when_nobody_writes_any_more) {
+  for (int i = 0; i < 120; i++) put("object-" + std::to_string(i), std::string(40'000, 'x'));  // more than 1000 pages
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  auto is_in_file = [&] { return std::filesystem::file_size(path()) > 3u << 20; };
+  while (!is_in_file() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(is_in_file());
+  put("last", "1");
+  crash_and_reopen();
+  EXPECT_EQ(names().size(), 121u);
+}
+
+TEST_F(CheckTest, a_log_that_cannot_go_into_the_file_stays_and_is_tried_again) {
+  for (int i = 0; i < 110; i++) put("object-" + std::to_string(i), std::string(35'000, 'x'));  // less than 1000 pages
+  for (int i = 110; i < 120; i++) {
+    put("object-" + std::to_string(i), std::string(40'000, 'x'));
+    disk.set_failing(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the log may go into the file now
+    disk.set_failing(false);
+  }
+  put("last", "1");
+  EXPECT_EQ(rows_of_copy(path()), 121u);
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+  reopen();
+  EXPECT_EQ(names().size(), 121u);
+}
+
 TEST_F(CheckTest, begins_again_alone_before_the_log_grows_without_end) {
   close();
   options_.check_log_bytes_max = 1u << 20;
