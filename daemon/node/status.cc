@@ -152,8 +152,17 @@ class StatusMaker {
         {"type", type}, {"status", text}, {"lastTransitionTime", since.empty() ? format_time(context_.now) : since}};
     if (auto generation = viewed_.metadata().generation(); generation > 0) made["observedGeneration"] = generation;
     if (!reason.empty()) made["reason"] = reason;
-    if (!message.empty()) made["message"] = message;
+    if (!message.empty()) made["message"] = bounded(std::move(message));
     return made;
+  }
+
+  // A pod may have thousands of containers and gates, and each change of its status would write all of their names.
+  static std::string bounded(std::string message) {
+    constexpr size_t kMost = 32'768;  // Source: meta/v1, Condition.message, maxLength
+    constexpr std::string_view kMore = ", ...";
+    if (message.size() <= kMost) return message;
+    message.resize(std::min(message.rfind(", ", kMost - kMore.size()), kMost - kMore.size()));
+    return message.append(kMore);
   }
 
   static json::array addresses(const std::vector<std::string>& ips) {

@@ -66,5 +66,34 @@ TEST(Status, tells_of_each_mount_whether_it_can_be_written_to) {
   EXPECT_FALSE(find(containers[1], "volumeMounts"));
 }
 
+TEST(Status, does_not_repeat_thousands_of_names) {
+  json::value pod = *parse_json(R"({"metadata":{"uid":"u"},"spec":{"containers":[{"name":"a"}],"readinessGates":[]}})");
+  PodRecord record;
+  record.containers = {ContainerRecord("a")};
+  record.containers[0].running = record.containers[0].started = record.containers[0].ready = record.initialized = true;
+  auto message_of = [&](std::string_view type) {
+    const json::value status = make_status(record, pod, {{}, false, WallTime()});
+    for (const json::value& condition : get_array(status, "conditions"))
+      if (get_string(condition, "type") == type) return std::string(get_string(condition, "message"));
+    return std::string();
+  };
+  json::array& gates = pod.at("spec").at("readinessGates").get_array();
+  gates.push_back(json::object{{"conditionType", "gate-0"}});
+  EXPECT_EQ(message_of("Ready"), R"(corresponding condition of pod readiness gate "gate-0" does not exist.)");
+  for (int i = 1; i < 10'000; i++) gates.push_back(json::object{{"conditionType", "gate-" + std::to_string(i)}});
+  std::string message = message_of("Ready");
+  EXPECT_LE(message.size(), 32'768u);
+  EXPECT_GT(message.size(), 32'000u);
+  EXPECT_TRUE(message.ends_with(R"(" does not exist., ...)")) << message.substr(message.size() - 100);
+  gates.clear();
+  for (int i = 0; i < 10'000; i++) record.containers.push_back(ContainerRecord("container-" + std::to_string(i)));
+  pod.at("spec").at("containers").get_array().clear();
+  for (const ContainerRecord& container : record.containers)
+    pod.at("spec").at("containers").get_array().push_back(json::object{{"name", container.name}});
+  message = message_of("ContainersReady");
+  EXPECT_EQ(message.size(), 32'768u);
+  EXPECT_TRUE(message.ends_with(", ...")) << message.substr(message.size() - 100);
+}
+
 }  // namespace
 }  // namespace coracle::node
