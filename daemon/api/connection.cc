@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See connection.h. Every SSL call is made with a lock held and does not block; waiting is done without the lock. So a reading
-// thread does not block writers.
+// See connection.h. Every SSL call is made with a lock held and does not block, except in linger(), where no other thread uses
+// the connection; otherwise waiting is done without the lock. So a reading thread does not block writers.
 #include "daemon/api/connection.h"
 
 #include <fcntl.h>
@@ -126,7 +126,7 @@ std::shared_ptr<SSL_CTX> TlsSettings::current() const {
   return context_.with([](const auto& current) { return current; });
 }
 
-// The socket as OpenSSL reads and writes it. Its own kind of BIO waits either always or never.
+// The socket as OpenSSL reads and writes it. OpenSSL's own BIO for sockets waits at every read or at none.
 class Connection::SocketBio {
  public:
   static BIO* make(Connection& connection) {

@@ -5,7 +5,6 @@
 // well. Pure. Source: RFC 9112 (message syntax), RFC 9110 (fields), RFC 3986 (targets); the behaviour of Go's net/http.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,20 +27,16 @@ class Headers {
   struct Item {  // valid until the next add()
     std::string_view name, value;
   };
-  class Iterator {
+  class Iterator {  // for a range-based loop
    public:
-    using difference_type = std::ptrdiff_t;
-    using value_type = Item;
-    Iterator() = default;
-    Iterator(const Headers& headers, size_t at) : headers_(&headers), at_(at) {}
-    Item operator*() const { return headers_->item(at_); }
+    Iterator(const Headers& headers, size_t at) : headers_(headers), at_(at) {}
+    Item operator*() const { return headers_.item(at_); }
     Iterator& operator++() { return ++at_, *this; }
-    Iterator operator++(int) { return std::exchange(*this, Iterator(*headers_, at_ + 1)); }
     bool operator==(const Iterator& other) const { return at_ == other.at_; }
 
    private:
-    const Headers* headers_ = nullptr;
-    size_t at_ = 0;
+    const Headers& headers_;
+    size_t at_;
   };
 
   void reserve(size_t count, size_t bytes);
