@@ -119,6 +119,14 @@ class VolumesTest : public Machine {
            R"(}]}],"volumes":[{"name":"v",)" + volume + "}]";
   }
 
+  void debug_with_the_volume() {  // adds the ephemeral container "dbg", which uses the volume "v"
+    json::value now = pod();
+    make(now, "spec.ephemeralContainers") =
+        MUST(parse_json(R"([{"name":"dbg","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])"));
+    client_.put(kPod, to_text(now));
+    settle();
+  }
+
   NfsMounts nfs_{{config_.mounts, clock_, {}, {}}};
   SlowPlaces places_{{clock_, {}, config_.place_patience}};
 };
@@ -138,11 +146,7 @@ TEST_F(VolumesTest, a_volume_is_made_when_a_container_uses_it) {
   EXPECT_EQ(state(), "Running");
   const std::string place = config_.state_dir + "/" + uid() + "/volumes/v";
   EXPECT_FALSE(fs::exists(place));
-  json::value now = pod();
-  make(now, "spec.ephemeralContainers") =
-      MUST(parse_json(R"([{"name":"dbg","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])"));
-  client_.put(kPod, to_text(now));
-  settle();
+  debug_with_the_volume();
   EXPECT_EQ(state("dbg"), "Running");
   EXPECT_TRUE(fs::exists(place));
 }
@@ -154,11 +158,7 @@ TEST_F(VolumesTest, an_ephemeral_container_starts_whatever_became_of_a_source) {
   ASSERT_EQ(state(), "Running");
   ASSERT_TRUE(client_.remove(kConfigMap, {"default", "settings"}));
   settle();
-  json::value now = pod();
-  make(now, "spec.ephemeralContainers") =
-      MUST(parse_json(R"([{"name":"dbg","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])"));
-  client_.put(kPod, to_text(now));
-  settle();
+  debug_with_the_volume();
   EXPECT_EQ(state("dbg"), "Running");
 }
 
