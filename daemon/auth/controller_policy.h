@@ -10,7 +10,7 @@ namespace coracle::auth {
 
 inline constexpr std::string_view kControllerPolicy = R"(
 controller attachdetach-controller
-  list,watch | core | persistentvolumes,persistentvolumeclaims
+  list,watch | core | persistentvolumeclaims,persistentvolumes
   READ | core | nodes
   patch,update | core | nodes/status
   list,watch | core | pods
@@ -54,17 +54,17 @@ controller disruption-controller
   get | * | */scale
   create,update,patch | core,events.k8s.io | events
 controller endpoint-controller
-  READ | core | services,pods
+  READ | core | pods,services
   get,list,watch,create,update,delete | core | endpoints
   create | core | endpoints/restricted
   create,update,patch | core,events.k8s.io | events
 controller endpointslice-controller
-  READ | core | services,pods,nodes
+  READ | core | nodes,pods,services
   update | core | services/finalizers
   get,list,watch,create,update,delete | discovery.k8s.io | endpointslices
   create,update,patch | core,events.k8s.io | events
 controller endpointslicemirroring-controller
-  READ | core | services,endpoints
+  READ | core | endpoints,services
   update | core | services/finalizers
   update | core | endpoints/finalizers
   get,list,watch,create,update,delete | discovery.k8s.io | endpointslices
@@ -180,7 +180,7 @@ controller ttl-controller
   create,update,patch | core,events.k8s.io | events
 controller certificate-controller
   get,list,watch,delete | certificates.k8s.io | certificatesigningrequests
-  update | certificates.k8s.io | certificatesigningrequests/status,certificatesigningrequests/approval
+  update | certificates.k8s.io | certificatesigningrequests/approval,certificatesigningrequests/status
   approve | certificates.k8s.io | signers | kubernetes.io/kube-apiserver-client-kubelet
   sign | certificates.k8s.io | signers | kubernetes.io/legacy-unknown,kubernetes.io/kube-apiserver-client,
       kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving

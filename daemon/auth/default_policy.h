@@ -5,7 +5,9 @@
 //   bind NAME [SUBJECT]...       a ClusterRoleBinding to the ClusterRole NAME; SUBJECT is kind:name, ServiceAccount:ns/name
 //   bind NAMESPACE NAME ROLE SUBJECT...
 // An indented line is a rule: VERBS | GROUPS | RESOURCES [| NAMES], or VERBS | URL... ; "core" is the group "". A line with more
-// indentation continues the line before. Source: Kubernetes 1.36, rbac/bootstrappolicy.
+// indentation continues the line before. Source: Kubernetes 1.36, rbac/bootstrappolicy, which sorts the resources of a rule.
+// system:aggregated-metrics-reader is not Kubernetes' own: metrics-server's manifest has it, with its resources in this order.
+// A server-side apply of that manifest would conflict with another order.
 #pragma once
 
 #include <string_view>
@@ -33,49 +35,49 @@ clusterrole view to=edit
   aggregate
 clusterrole system:aggregate-to-admin to=admin
   create | authorization.k8s.io | localsubjectaccessreviews
-  READWRITE | rbac.authorization.k8s.io | roles,rolebindings
+  READWRITE | rbac.authorization.k8s.io | rolebindings,roles
 clusterrole system:aggregate-to-edit to=edit
-  READ | core | pods/attach,pods/proxy,pods/exec,pods/portforward,secrets,services/proxy
+  READ | core | pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy
   impersonate | core | serviceaccounts
-  WRITE | core | pods,pods/attach,pods/proxy,pods/exec,pods/portforward
+  WRITE | core | pods,pods/attach,pods/exec,pods/portforward,pods/proxy
   create | core | pods/eviction
-  WRITE | core | replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/proxy,
-      persistentvolumeclaims,configmaps,secrets,events
+  WRITE | core | configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,
+      serviceaccounts,services,services/proxy
   create | core | serviceaccounts/token
-  WRITE | apps | statefulsets,statefulsets/scale,daemonsets,deployments,deployments/scale,deployments/rollback,replicasets,
-      replicasets/scale
+  WRITE | apps | daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,statefulsets,
+      statefulsets/scale
   WRITE | autoscaling | horizontalpodautoscalers
-  WRITE | batch | jobs,cronjobs
-  WRITE | extensions | daemonsets,deployments,deployments/scale,deployments/rollback,ingresses,replicasets,replicasets/scale,
-      replicationcontrollers/scale,networkpolicies
+  WRITE | batch | cronjobs,jobs
+  WRITE | extensions | daemonsets,deployments,deployments/rollback,deployments/scale,ingresses,networkpolicies,replicasets,
+      replicasets/scale,replicationcontrollers/scale
   WRITE | policy | poddisruptionbudgets
-  WRITE | networking.k8s.io | networkpolicies,ingresses
+  WRITE | networking.k8s.io | ingresses,networkpolicies
   READWRITE | coordination.k8s.io | leases
   WRITE | resource.k8s.io | resourceclaims,resourceclaimtemplates
 clusterrole system:aggregate-to-view to=view
-  READ | core | pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status,endpoints,
-      persistentvolumeclaims,persistentvolumeclaims/status,configmaps
-  READ | core | limitranges,resourcequotas,bindings,events,pods/status,resourcequotas/status,namespaces/status,
-      replicationcontrollers/status,pods/log
+  READ | core | configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,
+      replicationcontrollers/scale,serviceaccounts,services,services/status
+  READ | core | bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,
+      resourcequotas/status
   READ | core | namespaces
   READ | discovery.k8s.io | endpointslices
-  READ | apps | controllerrevisions,statefulsets,statefulsets/status,statefulsets/scale,daemonsets,daemonsets/status,deployments,
-      deployments/status,deployments/scale,replicasets,replicasets/status,replicasets/scale
+  READ | apps | controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,
+      replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status
   READ | autoscaling | horizontalpodautoscalers,horizontalpodautoscalers/status
-  READ | batch | jobs,cronjobs,cronjobs/status,jobs/status
+  READ | batch | cronjobs,cronjobs/status,jobs,jobs/status
   READ | extensions | daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,
-      replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale,networkpolicies
+      networkpolicies,replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale
   READ | policy | poddisruptionbudgets,poddisruptionbudgets/status
-  READ | networking.k8s.io | networkpolicies,ingresses,ingresses/status
+  READ | networking.k8s.io | ingresses,ingresses/status,networkpolicies
   READ | resource.k8s.io | resourceclaims,resourceclaims/status,resourceclaimtemplates
 clusterrole system:aggregated-metrics-reader to=view
   READ | metrics.k8s.io | pods,nodes
 clusterrole system:heapster
-  READ | core | events,pods,nodes,namespaces
+  READ | core | events,namespaces,nodes,pods
   READ | extensions | deployments
 clusterrole system:node
   create | authentication.k8s.io | tokenreviews
-  create | authorization.k8s.io | subjectaccessreviews,localsubjectaccessreviews
+  create | authorization.k8s.io | localsubjectaccessreviews,subjectaccessreviews
   READ | core | services
   create,get,list,watch | core | nodes
   update,patch | core | nodes/status
@@ -85,7 +87,7 @@ clusterrole system:node
   create,delete | core | pods
   update,patch | core | pods/status
   create | core | pods/eviction
-  READ | core | secrets,configmaps
+  READ | core | configmaps,secrets
   get | core | persistentvolumeclaims,persistentvolumes
   get | core | endpoints
   create,get,list,watch | certificates.k8s.io | certificatesigningrequests
@@ -105,21 +107,21 @@ clusterrole system:node-problem-detector
 clusterrole system:kubelet-api-admin
   READ | core | nodes
   proxy | core | nodes
-  * | core | nodes/log,nodes/metrics,nodes/proxy,nodes/stats,nodes/configz,nodes/healthz,nodes/pods,nodes/checkpoint
+  * | core | nodes/checkpoint,nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/stats
 clusterrole system:node-bootstrapper
   create,get,list,watch | certificates.k8s.io | certificatesigningrequests
 clusterrole system:auth-delegator
   create | authentication.k8s.io | tokenreviews
   create | authorization.k8s.io | subjectaccessreviews
 clusterrole system:kube-aggregator
-  READ | core | services,endpoints
+  READ | core | endpoints,services
 clusterrole system:kube-controller-manager
   create,update,patch | core,events.k8s.io | events
   create | coordination.k8s.io | leases
   get,update | coordination.k8s.io | leases | kube-controller-manager
   create | core | secrets,serviceaccounts
   delete | core | secrets
-  get | core | namespaces,secrets,serviceaccounts,configmaps
+  get | core | configmaps,namespaces,secrets,serviceaccounts
   update | core | secrets,serviceaccounts
   create | authentication.k8s.io | tokenreviews
   create | authorization.k8s.io | subjectaccessreviews
@@ -163,7 +165,7 @@ clusterrole system:kube-scheduler
   get,list,watch,update,patch | coordination.k8s.io | leases | kube-scheduler
   READ | core | nodes
   get,list,watch,delete | core | pods
-  create | core | pods/binding,bindings
+  create | core | bindings,pods/binding
   patch,update | core | pods/status
   READ | core | replicationcontrollers,services
   READ | apps,extensions | replicasets

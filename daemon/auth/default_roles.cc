@@ -39,7 +39,6 @@ Rule rule_of(std::string_view line) {
   rule.verbs = verbs_of(parts[0]);
   if (parts.size() == 2) return rule.urls = list_of(parts[1]), rule;
   rule.groups = list_of(parts[1]), rule.resources = list_of(parts[2]);
-  std::sort(rule.resources.begin(), rule.resources.end());
   if (parts.size() > 3) rule.names = list_of(parts[3]);
   return rule;
 }

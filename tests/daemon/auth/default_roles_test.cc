@@ -121,5 +121,22 @@ TEST(DefaultRoles, who_may_view_may_look_at_what_is_measured) {
   }
 }
 
+// Its labels and rules are those of metrics-server's components.yaml.
+TEST(DefaultRoles, the_role_of_metrics_server_may_be_applied_over_the_built_in_one) {
+  AuthFixture fixture;
+  registry::Writer writer;
+  writer.user = &kAdmin;
+  writer.field_manager = "kubectl";
+  const json::value role = AuthFixture::parse(R"({
+      "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+      "metadata": {"name": "system:aggregated-metrics-reader",
+                   "labels": {"k8s-app": "metrics-server", "rbac.authorization.k8s.io/aggregate-to-admin": "true",
+                              "rbac.authorization.k8s.io/aggregate-to-edit": "true",
+                              "rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+      "rules": [{"apiGroups": ["metrics.k8s.io"], "resources": ["pods", "nodes"], "verbs": ["get", "list", "watch"]}]})");
+  MUST(fixture.registry().patch(kClusterRole, {"", "system:aggregated-metrics-reader"}, "", PatchType::apply, role, false,
+                                writer));
+}
+
 }  // namespace
 }  // namespace coracle::auth
