@@ -11,6 +11,8 @@
 //   driver list KUBECONFIG COUNT            creates so many pods that never run, then lists them a few times
 //   driver gated KUBECONFIG COUNT           creates pods of 4 KB with a scheduling gate
 //   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   the delay of a change to each of so many watchers
+//   driver last-watcher KUBECONFIG CHANGES  the delay of a change to the last of 1, 50 and 300 watchers
+//   driver many-pods KUBECONFIG DAEMON_PID PODS SECONDS   so many pods in one go: their rate, memory meanwhile and afterwards
 //   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
 //   driver answer KUBECONFIG PATH FILE      writes the response to a GET into FILE, as it came
 //   driver against-bare KUBECONFIG TOKEN PATH PORT CONNECTIONS ROUNDS SECONDS BAR   GETs by certificate, by TOKEN, and
@@ -406,41 +408,99 @@ int make_gated(const char* kubeconfig, int count) {
 
 // ---- many watchers ----
 
-// A ConfigMap's data.at is the time of its change, in milliseconds.
+// Watches of one ConfigMap, whose data.at is the time of its change in milliseconds.
+class Watched {
+ public:
+  Watched(Client& client, const ServerAccess& access, const std::string& name, int count)
+      : client_(client), key_{"default", name}, delays_(static_cast<size_t>(count)) {
+    json::value body = body_at(now_ms());
+    make(body, "metadata") = json::object{{"name", name}, {"namespace", "default"}};
+    (void)need(client.create(kConfigMap, body), "create config map");
+    auto seen = [&](int watch, std::string_view at) {
+      std::vector<double>& ms = delays_[size_t(watch)].ms;
+      ms.push_back(now_ms() - std::strtod(std::string(at).c_str(), nullptr));
+      if (ms.size() == 1) begun_++;  // the initial state of the watch
+    };
+    std::string path = "/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name%3D" + name;
+    all_ = need(LightWatchers::make(access, path, count, "\"at\":\"", seen), "watch");
+    if (!until([&] { return begun_ == count; })) die("not every watch begins");
+  }
+
+  // Returns how long the request took. Blocks until it is answered.
+  double change() {
+    double begun = now_ms();
+    (void)need(client_.patch(kConfigMap, key_, PatchType::merge, body_at(begun)), "patch");
+    changes_++;
+    return now_ms() - begun;
+  }
+
+  // Ends the watches. The delays of each watch, in the order of the changes.
+  std::vector<Samples> end() {
+    nap_ms(500);
+    all_.reset();
+    for (Samples& each : delays_) {
+      if (each.ms.size() != changes_ + 1)
+        die("a watcher saw " + std::to_string(each.ms.size() - 1) + " of " + std::to_string(changes_));
+      each.ms.erase(each.ms.begin());
+    }
+    return std::move(delays_);
+  }
+
+ private:
+  static json::object body_at(double at) { return json::object{{"data", json::object{{"at", std::to_string(at)}}}}; }
+
+  Client& client_;
+  Key key_;
+  std::vector<Samples> delays_;  // written by the thread of `all_`
+  std::atomic<int> begun_ = 0;
+  size_t changes_ = 0;
+  std::unique_ptr<LightWatchers> all_;
+};
+
 int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
   auto client = connect(kubeconfig);
-  auto body_at = [](double at) { return json::object{{"data", json::object{{"at", std::to_string(at)}}}}; };
-  json::value body = body_at(now_ms());
-  make(body, "metadata") = json::object{{"name", "watched"}, {"namespace", "default"}};
-  (void)need(client->create(kConfigMap, body), "create config map");
-  std::vector<Samples> delays(static_cast<size_t>(count));
-  std::atomic<int> begun_watches = 0;
-  auto seen = [&](int watch, std::string_view at) {
-    std::vector<double>& ms = delays[size_t(watch)].ms;
-    ms.push_back(now_ms() - std::strtod(std::string(at).c_str(), nullptr));
-    if (ms.size() == 1) begun_watches++;  // the initial state of the watch
-  };
-  std::string path = "/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name%3Dwatched";
-  auto all_watches = need(LightWatchers::make(client->http().access(), path, count, "\"at\":\"", seen), "watch");
-  if (!until([&] { return begun_watches == count; })) die("not every watch begins");
+  Watched watched(*client, client->http().access(), "watched", count);
   int changes = per_second * seconds;
   double begun = now_ms();
   for (int i = 0; i < changes; ++i) {
     double due = begun + 1e3 * i / per_second;
     if (double left = due - now_ms(); left > 0) nap_ms(int(left));
-    (void)need(client->patch(kConfigMap, {"default", "watched"}, PatchType::merge, body_at(now_ms())), "patch");
+    watched.change();
   }
   double took = now_ms() - begun;
-  nap_ms(500);
-  all_watches.reset();
   Samples all;
-  for (const Samples& each : delays) {
-    if (each.ms.size() != size_t(changes) + 1)
-      die("a watcher saw " + std::to_string(each.ms.size() - 1) + " of " + std::to_string(changes));
-    all.ms.insert(all.ms.end(), each.ms.begin() + 1, each.ms.end());
-  }
+  for (const Samples& each : watched.end()) all.ms.insert(all.ms.end(), each.ms.begin(), each.ms.end());
   all.print("change to watcher");
   bar(all.at(.5) < 5, "%d watchers, %.0f changes/s: median %.2f ms (bar 5)", count, 1e3 * changes / took, all.at(.5));
+  return 0;
+}
+
+// An event begins when its change is on the disk. Nobody outside sees that moment: the writer's response is sent right after it,
+// so the event's time is counted from the response. An event may also arrive before the response: then it took no time.
+int last_watcher(const char* kubeconfig, int changes) {
+  constexpr std::pair<int, double> kBars[] = {{1, 0.3}, {50, 0.6}, {300, 1}};  // watchers, milliseconds
+  auto client = connect(kubeconfig);
+  for (auto [count, most_ms] : kBars) {
+    std::string title = std::to_string(count) + (count == 1 ? " watcher" : " watchers");
+    Watched watched(*client, client->http().access(), "watched-by-" + std::to_string(count), count);
+    Samples requests, last, events;
+    for (int i = 0; i < changes; ++i) {
+      requests.ms.push_back(watched.change());
+      nap_ms(20);  // the watches come to rest
+    }
+    std::vector<Samples> delays = watched.end();
+    for (size_t i = 0; i < requests.ms.size(); ++i) {
+      double latest = 0;
+      for (const Samples& each : delays) latest = std::max(latest, each.ms[i]);
+      last.ms.push_back(latest);
+      events.ms.push_back(std::max(0.0, latest - requests.ms[i]));
+    }
+    requests.print((title + ": the request").c_str());
+    last.print((title + ": request to last").c_str());
+    events.print((title + ": event to last").c_str());
+    bar(events.at(.5) <= most_ms, "an event reaches the last of %s after %.2f ms (bar %.1f)", title.c_str(), events.at(.5),
+        most_ms);
+  }
   return 0;
 }
 
@@ -632,6 +692,84 @@ int comes_back(const char* kubeconfig, const std::string& daemon, int objects, i
   double ratio = double(pss_kib(daemon)) / double(fresh);
   bar(fresh <= 18 * 1024, "fresh PSS %.1f MiB (bar 18)", double(fresh) / 1024);
   bar(ratio <= 1.1, "%d s after %d objects and %d pods: %.2f of the fresh PSS (bar 1.1)", seconds, objects, pods, ratio);
+  return 0;
+}
+
+// Records when an unknown pod runs.
+class RunningPods : public WatchSink {
+ public:
+  void on_event(const WatchEvent& event) override {
+    if (!event.object) return;
+    bool runs = event.type != EventType::deleted && get_string(event.object->json(), "status.phase") == "Running";
+    all_.with([&](All& all) {
+      if (runs && all.names.insert(event.object->name()).second) all.last_ms = now_ms();
+      if (event.type == EventType::deleted) all.gone++;
+    });
+  }
+  void on_end(const Error& why) override { die("watch: " + why.text()); }
+  size_t count() const {
+    return all_.with([](const All& all) { return all.names.size(); });
+  }
+  size_t gone() const {
+    return all_.with([](const All& all) { return all.gone; });
+  }
+  double last_ms() const {
+    return all_.with([](const All& all) { return all.last_ms; });
+  }
+
+ private:
+  struct All {
+    std::set<std::string> names;
+    double last_ms = 0;
+    size_t gone = 0;
+  };
+  Guarded<All> all_;
+};
+
+// The pods are created over eight connections, as fast as the server takes them.
+int many_pods(const char* kubeconfig, const std::string& daemon, int count, int seconds) {
+  constexpr int kConnections = 8;
+  constexpr double kTimeout = 180'000;
+  auto client = connect(kubeconfig);
+  nap_ms(1000 * seconds);  // until the effects of the start are over
+  int64_t fresh = pss_kib(daemon), most = 0;
+  print_pss("fresh", daemon);
+  RunningPods pods;
+  auto watch = need(client->watch(kPod, {.ns = "default"}, pods), "watch pods");
+  double begun = now_ms();
+  std::vector<std::jthread> creators;
+  for (int part = 0; part < kConnections; ++part)
+    creators.emplace_back([&, part] {
+      auto own = connect(kubeconfig);
+      for (int i = part; i < count; i += kConnections)
+        (void)need(own->create(kPod, pod_body("many-" + std::to_string(i), "stay", "Always")), "create pod");
+    });
+  auto measured = [&](const std::function<bool()>& done) {
+    return until(
+        [&] {
+          most = std::max(most, pss_kib(daemon));
+          nap_ms(100);
+          return done();
+        },
+        kTimeout);
+  };
+  if (!measured([&] { return pods.count() == size_t(count); }))
+    die(std::to_string(pods.count()) + " of " + std::to_string(count) + " pods run");
+  creators.clear();
+  double per_second = 1e3 * count / (pods.last_ms() - begun);
+  print_pss("with all pods", daemon);
+  double deleted = now_ms();
+  for (int i = 0; i < count; ++i) remove_pod(*client, "many-" + std::to_string(i));
+  if (!measured([&] { return pods.gone() == size_t(count); })) die("not all pods went");
+  std::printf("bench: %d pods deleted one after another in %.1f s\n", count, (now_ms() - deleted) / 1e3);
+  watch.reset();
+  client.reset();
+  nap_ms(1000 * seconds);
+  print_pss("in the end", daemon);
+  double ratio = double(pss_kib(daemon)) / double(fresh);
+  bar(per_second >= 150, "%d pods in one go: %.0f a second to Running (bar 150)", count, per_second);
+  bar(most <= 60 * 1024, "PSS %.1f MiB at most meanwhile (bar 60)", double(most) / 1024);
+  bar(ratio <= 1.1, "%d s after they are gone: %.2f of the fresh PSS (bar 1.1)", seconds, ratio);
   return 0;
 }
 
@@ -1321,6 +1459,8 @@ int main(int argc, char** argv) {
   if (verb == "list" && argc == 4) return list_pods(argv[2], number(3));
   if (verb == "gated" && argc == 4) return make_gated(argv[2], number(3));
   if (verb == "watchers" && argc == 6) return watchers(argv[2], number(3), number(4), number(5));
+  if (verb == "last-watcher" && argc == 4) return last_watcher(argv[2], number(3));
+  if (verb == "many-pods" && argc == 6) return many_pods(argv[2], argv[3], number(4), number(5));
   if (verb == "token" && argc == 7) return token(argv[2], argv[3], argv[4], number(5), number(6));
   if (verb == "answer" && argc == 5) return write_answer(argv[2], argv[3], argv[4]);
   if (verb == "against-bare" && argc == 10)
