@@ -588,7 +588,11 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         if (!decoded && applies) return decoded.take_error();
         if (!decoded) return unreadable_patch(decoded.error());
         if (!writer.internal) TRY(check_patched_uid(info.kind, *decoded, old));
-        return keep_split(target, *std::move(decoded), old);
+        if (!applies) return keep_split(target, *std::move(decoded), old);
+        json::array managers = metadata_of(*decoded).managed_fields().raw();
+        json::value applied = TRY(keep_split(target, *std::move(decoded), old));
+        make_metadata(applied)["managedFields"] = std::move(managers);
+        return applied;
       },
       revision.empty(), recorder);
   bool absent = !changed && changed.error().code() == Code::not_found;

@@ -341,5 +341,49 @@ TEST_F(ManagedFields, kubectl_keeps_the_last_applied_configuration_in_step) {
   EXPECT_EQ((*plain)->annotation(kLastApplied), "") << "where there is none, there comes none";
 }
 
+// Source: structured-merge-diff, merge/update.go: managers without fields are removed, also the last one.
+TEST_F(ManagedFields, who_applies_nothing_any_more_owns_nothing) {
+  struct Row {
+    const Kind& kind;
+    std::string subresource, first, rest;
+  };
+  for (const Row& row :
+       {Row{kServiceAccount, "", R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a","labels":{"l":"x"}}})",
+            R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a"}})"},
+        Row{kConfigMap, "", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})",
+            R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}})"},
+        Row{kPod, "status",
+            R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"status":{"conditions":[{"type":"T","status":"True"}]}})",
+            R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}})"}}) {
+    SCOPED_TRACE(row.kind.kind);
+    const Key key{"default", "a"};
+    if (row.kind == kPod)
+      fixture.make(kPod, R"({"metadata":{"name":"a","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+    auto apply = [&](const std::string& text) {
+      return MUST(fixture.registry().patch(row.kind, key, row.subresource, PatchType::apply, RegistryFixture::parse(text), true,
+                                           as("kubectl")))
+          .object;
+    };
+    EXPECT_NE(held_by(*apply(row.first), "kubectl", "Apply"), "");
+    ObjectPtr less = apply(row.rest);
+    EXPECT_EQ(held_by(*less, "kubectl", "Apply"), "") << less->text();
+    EXPECT_EQ(apply(row.rest)->revision(), less->revision()) << "the same again changes nothing";
+  }
+}
+
+// Parts of an object that only a subresource writes.
+TEST_F(ManagedFields, who_applies_a_subresource_owns_what_it_sent) {
+  const Key key{"default", "p"};
+  fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  auto debugged = fixture.registry().patch(
+      kPod, key, "ephemeralcontainers", PatchType::apply,
+      RegistryFixture::parse(
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"ephemeralContainers":[{"name":"e","image":"j"}]}})"),
+      false, as("debugger"));
+  ASSERT_TRUE(debugged) << debugged.error().text();
+  EXPECT_NE(held_by(*debugged->object, "debugger", "Apply").find("f:ephemeralContainers"), std::string::npos)
+      << debugged->object->text();
+}
+
 }  // namespace
 }  // namespace coracle::registry
