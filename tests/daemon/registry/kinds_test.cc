@@ -35,9 +35,24 @@ TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
   EXPECT_EQ(labels.at("a"), json::value("b"));
   EXPECT_EQ(to_text(*find(made->json(), "spec.selector")),
             R"({"matchLabels":{"batch.kubernetes.io/controller-uid":")" + made->uid() + "\"}}");
-  EXPECT_EQ(made->label("a"), "b");  // from the template as written
-  EXPECT_EQ(made->label("job-name"), "");
   EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
+}
+
+TEST_F(KindsTest, a_job_without_labels_gets_those_of_its_template_with_the_generated_ones) {
+  const Kind& jobs = kind("batch/v1", "Job");
+  const std::string bare =
+      R"({"metadata":{"name":"bare","namespace":"default"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})";
+  for (const std::string& body : {job(""), bare}) {
+    ObjectPtr made = fixture.make(jobs, body);
+    const json::object& labels = get_object(made->json(), "metadata.labels");
+    EXPECT_TRUE(labels.contains("batch.kubernetes.io/controller-uid")) << made->text();
+    EXPECT_EQ(labels, get_object(made->json(), "spec.template.metadata.labels"));
+  }
+  json::value labelled = RegistryFixture::parse(job(""));
+  make(labelled, "metadata.name") = "labelled";
+  make(labelled, "metadata.labels") = json::object{{"a", "b"}};
+  ObjectPtr made = fixture.make(jobs, to_text(labelled));
+  EXPECT_EQ(to_text(*find(made->json(), "metadata.labels")), R"({"a":"b"})") << "its own, though the template has the same";
 }
 
 TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_labels) {

@@ -17,19 +17,19 @@ void set_if_absent(json::value& labels, std::string_view key, std::string_view v
   if (!labels.get_object().contains(key)) labels.get_object()[key] = value;
 }
 
-Result<void> own_its_pods(json::value& job, const Allocation&) {
-  if (view::Job(job).spec().manual_selector()) return {};
+// Before the defaults: a Job without labels gets those of its template, the generated ones among them.
+void own_its_pods(json::value& job) {
+  if (view::Job(job).spec().manual_selector()) return;
   std::string uid(view::Job(job).metadata().uid()), name(view::Job(job).metadata().name());
   json::value& labels = make(job, "spec.template.metadata.labels");
   for (std::string_view key : {std::string_view("job-name"), kName}) set_if_absent(labels, key, name);
   for (std::string_view key : {std::string_view("controller-uid"), kUid}) set_if_absent(labels, key, uid);
   set_if_absent(make(job, "spec.selector.matchLabels"), kUid, uid);
-  return {};
 }
 
 }  // namespace
 
 extern const StrategyFamily job_strategies;
-const StrategyFamily job_strategies{{{.kind = &kJob, .allocate_create = own_its_pods}}};
+const StrategyFamily job_strategies{{{.kind = &kJob, .prepare_create = own_its_pods}}};
 
 }  // namespace coracle::kinds
