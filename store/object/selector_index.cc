@@ -10,9 +10,14 @@
 namespace coracle {
 namespace {
 
-// Unambiguous: a namespace has no '/', and a label's key no '='.
+// Unambiguous: a namespace has no '/', and a label's key no '='. `name`: reused, since an object may have thousands of labels.
+void write_bucket(std::string& name, std::string_view ns, std::string_view key, std::string_view value) {
+  name.assign(ns).append("/").append(key).append("=").append(value);
+}
 std::string bucket_of(std::string_view ns, std::string_view key, std::string_view value) {
-  return std::string(ns).append("/").append(key).append("=").append(value);
+  std::string name;
+  write_bucket(name, ns, key, value);
+  return name;
 }
 std::string bucket_without_label(std::string_view ns) { return std::string(ns).append("/"); }
 
@@ -70,8 +75,13 @@ std::vector<SelectorIndex::Candidate> SelectorIndex::candidates(const Object& la
       for (const Owners::value_type* owner : bucket->second) out.emplace_back(owner->first, owner->second.selector);
     };
     look_at(bucket_without_label(labelled.ns()));
-    for (const auto& [key, value] : labels)
-      if (value.is_string()) look_at(bucket_of(labelled.ns(), key, std::string_view(value.get_string())));
+    if (index.buckets.empty()) return;
+    std::string name;
+    for (const auto& [key, value] : labels) {
+      if (!value.is_string()) continue;
+      write_bucket(name, labelled.ns(), key, std::string_view(value.get_string()));
+      look_at(name);
+    }
   });
   return out;
 }
