@@ -206,6 +206,8 @@ std::string storage_class_of(const json::value& claim) {
 }
 
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names) {
+  const std::string count = count_name(kind);  // there may be thousands of names
+  const bool plain = has_plain_name(kind);
   auto uses = [&](std::string_view name) {
     if (is_pod(kind))
       return among(kPodNames, name) || name.starts_with(kHugePages) || name.starts_with(kRequestsHugePages) ||
@@ -213,10 +215,9 @@ std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string
     if (is_service(kind)) return among(kServiceNames, name);
     if (is_claim(kind)) {
       size_t by_class = name.find(kByClass);
-      return name == count_name(kind) ||
-             among(kClaimNames, by_class == name.npos ? name : name.substr(by_class + kByClass.size()));
+      return name == count || among(kClaimNames, by_class == name.npos ? name : name.substr(by_class + kByClass.size()));
     }
-    return name == count_name(kind) || (has_plain_name(kind) && name == kind.resource);
+    return name == count || (plain && name == kind.resource);
   };
   std::vector<std::string> out;
   for (const std::string& name : names)
