@@ -589,6 +589,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         if (!decoded) return unreadable_patch(decoded.error());
         if (!writer.internal) TRY(check_patched_uid(info.kind, *decoded, old));
         if (!applies) return keep_split(target, *std::move(decoded), old);
+        // Said also where there are none any more: an update that says nothing of them keeps the old ones.
         json::array managers = metadata_of(*decoded).managed_fields().raw();
         json::value applied = TRY(keep_split(target, *std::move(decoded), old));
         make_metadata(applied)["managedFields"] = std::move(managers);

@@ -44,6 +44,11 @@ class Lists : public testing::Test {
       item.get_object().erase("kind"), item.get_object().erase("apiVersion");
     return list;
   }
+  // Of two answers, one may come a second later.
+  static json::value without_ages(json::value table) {
+    for (json::value& row : make(table, "rows").get_array()) row.at("cells").as_array().pop_back();
+    return table;
+  }
   static size_t count(const json::value& list) { return get_array(list, "items").size(); }
 
   ServerFixture fixture;
@@ -74,9 +79,9 @@ TEST_F(Lists, say_the_same_in_every_form) {
         EXPECT_EQ(*find(shown[i], "metadata"), *find(items[i], "metadata"));
         EXPECT_EQ(std::string(get_array(rows[i], "cells").at(0).as_string()), get_string(items[i], "metadata.name"));
       }
-      RawAnswer pretty_table = ask("pretty=true&" + query, kTable);  // its ages may be a second more
+      RawAnswer pretty_table = ask("pretty=true&" + query, kTable);
       EXPECT_EQ(pretty_table.body, to_pretty(pretty_table.json(), 2) + "\n");
-      EXPECT_EQ(get_array(pretty_table.json(), "rows").size(), rows.size());
+      EXPECT_EQ(without_ages(pretty_table.json()), without_ages(table)) << query;
     }
   }
 }
