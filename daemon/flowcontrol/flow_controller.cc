@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "daemon/flowcontrol/seats.h"
-#include "daemon/flowcontrol/shuffle.h"
 
 namespace coracle::flowcontrol {
 
@@ -20,7 +19,7 @@ struct FlowController::Level {
   double target = 0;
   RetryAfter retry_after;
   std::map<std::string, FlowCount> schemas;
-  std::map<std::string, int> waiting_of;  // by flow
+  std::map<uint64_t, int> waiting_of;  // by flow
 
   void note_demand(SteadyTime now) { demand.set(queues.seats_in_use() + queues.seats_waiting(), now); }
 };
@@ -133,7 +132,7 @@ void FlowController::adjust_when_due(SteadyTime now) {
 
 // Requires the lock.
 void FlowController::dispatch_waiting(Level& level, SteadyTime now) {
-  for (Request* request : level.queues.dispatch(now)) static_cast<Waiter*>(request)->may_run.notify_one();
+  while (Request* request = level.queues.start_next(now)) static_cast<Waiter*>(request)->may_run.notify_one();
 }
 
 // Requires the lock.
@@ -148,7 +147,6 @@ Error FlowController::reject(Level& level, FlowCount& flow, const char* reason, 
 Result<FlowController::Seat> FlowController::enter(const Classified& who, int seats) {
   auto waiter = std::make_unique<Waiter>();
   waiter->seats = seats;
-  uint64_t hash = who.exempt() ? 0 : hash_flow(who.schema(), who.distinguisher());
   std::unique_lock lock(mutex_);
   SteadyTime began = clock_.steady();
   adjust_when_due(began);
@@ -158,20 +156,19 @@ Result<FlowController::Seat> FlowController::enter(const Classified& who, int se
   FlowCount& flow = level->schemas[who.schema()];
   waiter->flow = &flow;
 
-  Arrival arrival = level->queues.arrive(*waiter, hash, began);
+  Arrival arrival = level->queues.arrive(*waiter, who.flow(), began);
   if (arrival == Arrival::no_seats) return reject(*level, flow, "concurrency-limit", began);
   if (arrival == Arrival::queue_full) return reject(*level, flow, "queue-full", began);
   if (arrival == Arrival::waits) dispatch_waiting(*level, began);
   level->note_demand(began);
   SteadyTime now = began;
   if (!waiter->running) {
-    std::string name = who.schema() + "/" + who.distinguisher();
-    int& of_flow = level->waiting_of[name];
+    int& of_flow = level->waiting_of[who.flow()];
     bool crowded = waiting_ >= limits_.waiting || of_flow >= std::max(limits_.waiting / 2, 1);
     if (crowded) {  // no thread is available for it
       level->queues.give_up(*waiter, began);
       level->note_demand(began);
-      if (of_flow == 0) level->waiting_of.erase(name);
+      if (of_flow == 0) level->waiting_of.erase(who.flow());
       return reject(*level, flow, "queue-full", began);
     }
     of_flow++, waiting_++, flow.waiting++, flow.waiting_seats += seats;
@@ -181,7 +178,7 @@ Result<FlowController::Seat> FlowController::enter(const Classified& who, int se
       adjust_when_due(clock_.steady());
     }
     waiting_--, flow.waiting--, flow.waiting_seats -= seats;
-    if (--level->waiting_of[name] == 0) level->waiting_of.erase(name);
+    if (--level->waiting_of[who.flow()] == 0) level->waiting_of.erase(who.flow());
     now = clock_.steady();
   }
   if (!waiter->running) {

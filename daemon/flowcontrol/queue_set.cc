@@ -48,7 +48,7 @@ bool QueueSet::can_seat(int seats) const {
 
 // The queue of the flow's hand with the least work; ties are resolved round-robin.
 int QueueSet::choose_queue(uint64_t flow) {
-  std::vector<int> hand = deal(flow, settings_.queues, settings_.hand_size);
+  const Hand hand = deal(flow, settings_.queues, settings_.hand_size);
   size_t first = arrivals_++ % hand.size();
   int best = -1;
   for (size_t i = 0; i < hand.size(); i++) {
@@ -116,20 +116,18 @@ Request* QueueSet::next_request() {
   return best;
 }
 
-std::vector<Request*> QueueSet::dispatch(SteadyTime now) {
+Request* QueueSet::start_next(SteadyTime now) {
   pass_time(now);
-  std::vector<Request*> seated;
-  for (Request* next; (next = next_request());) {
-    take_from_line(*next);
-    Queue& queue = queues_[size_t(next->queue)];
-    queue.executing++, queue.seats_in_use += next->seats, seats_of_queues_ += next->seats;
-    executing_++, seats_in_use_ += next->seats;
-    queue.next_begin += guessed_work(*next);
-    hold_to_arrival(queue);
-    next->running = true, next->began = now;
-    seated.push_back(next);
-  }
-  return seated;
+  Request* next = next_request();
+  if (!next) return nullptr;
+  take_from_line(*next);
+  Queue& queue = queues_[size_t(next->queue)];
+  queue.executing++, queue.seats_in_use += next->seats, seats_of_queues_ += next->seats;
+  executing_++, seats_in_use_ += next->seats;
+  queue.next_begin += guessed_work(*next);
+  hold_to_arrival(queue);
+  next->running = true, next->began = now;
+  return next;
 }
 
 // Called after a request has left the queue.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // QueueSet: the queues and seats of one priority level: which requests run, which wait in which queue, and which is next. Pure:
 // time is an argument, and nothing sleeps or locks.
-//   arrive ▸ the shortest queue of the flow's hand ▸ dispatch: the queue whose oldest request would finish first ▸ finish
-// Each queue has the virtual time at which its next request begins. Dispatching a request advances it by the estimated work
+//   arrive ▸ the shortest queue of the flow's hand ▸ start_next: the queue whose oldest request would finish first ▸ finish
+// Each queue has the virtual time at which its next request begins. Starting a request advances it by the estimated work
 // (seats times kServiceGuess); finishing the request corrects it by the actual work. So a queue that was served a lot waits for
 // the others, and wide or slow requests are charged accordingly. Source: Kubernetes "API Priority and Fairness"; fair queuing for
 // server requests, apiserver fairqueuing/queueset.
@@ -47,10 +47,10 @@ class QueueSet {
   void configure(const QueueSettings& settings, SteadyTime now);
   void set_limit(int seats, SteadyTime now);
 
-  // After Arrival::waits, dispatch() returns the request when its turn has come, possibly at once.
+  // After Arrival::waits, start_next() returns the request when its turn has come, possibly at once.
   Arrival arrive(Request& request, uint64_t flow, SteadyTime now);
-  // Starts as many requests as possible and returns them.
-  std::vector<Request*> dispatch(SteadyTime now);
+  // Starts the request whose turn it is, and returns it. Null: none waits, or there are not enough seats.
+  Request* start_next(SteadyTime now);
   void finish(Request& request, SteadyTime now);   // a running request has finished
   void give_up(Request& request, SteadyTime now);  // a waiting request has given up
 

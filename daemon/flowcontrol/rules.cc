@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "daemon/flowcontrol/shuffle.h"
+
 namespace coracle::flowcontrol {
 namespace {
 
@@ -54,7 +56,8 @@ LevelRule read_level(const json::value& object) {
   if (limited.limit_response().type() != "Queue") return level;
   view::QueuingConfiguration queuing = limited.limit_response().queuing();
   level.queues.queues = bounded(queuing.has_queues(), queuing.queues(), kQueues, 1, kMost);
-  level.queues.hand_size = bounded(queuing.has_hand_size(), queuing.hand_size(), kHandSize, 1, level.queues.queues);
+  level.queues.hand_size =
+      bounded(queuing.has_hand_size(), queuing.hand_size(), kHandSize, 1, std::min(level.queues.queues, kHandMax));
   level.queues.length_limit = bounded(queuing.has_queue_length_limit(), queuing.queue_length_limit(), kQueueLength, 1, kMost);
   return level;
 }
@@ -126,8 +129,9 @@ bool SchemaRule::matches(const User& user, const auth::Attributes& asked) const 
   });
 }
 
-std::string SchemaRule::distinguisher(const User& user, const auth::Attributes& asked) const {
-  return method_ == "ByUser" ? user.name : method_ == "ByNamespace" ? asked.ns : std::string();
+std::string_view SchemaRule::distinguisher(const User& user, const auth::Attributes& asked) const {
+  if (method_ == "ByUser") return user.name;
+  return method_ == "ByNamespace" ? std::string_view(asked.ns) : std::string_view();
 }
 
 const SchemaRule& Classified::no_rule() {
@@ -141,7 +145,8 @@ Classified classify(const SchemaRules& schemas, const User& user, const auth::At
   if (found == schemas->end())
     found = std::find_if(schemas->begin(), schemas->end(), [](const SchemaRule& schema) { return schema.name == kCatchAll; });
   if (found == schemas->end()) return {};
-  return {std::shared_ptr<const SchemaRule>(schemas, &*found), found->distinguisher(user, asked)};
+  const uint64_t flow = found->exempt ? 0 : hash_flow(found->name, found->distinguisher(user, asked));
+  return {std::shared_ptr<const SchemaRule>(schemas, &*found), flow};
 }
 
 }  // namespace coracle::flowcontrol

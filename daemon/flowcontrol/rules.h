@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/auth/attributes.h"
@@ -35,7 +36,7 @@ class SchemaRule {
   explicit SchemaRule(view::FlowSchema schema);
 
   bool matches(const User& user, const auth::Attributes& asked) const;
-  std::string distinguisher(const User& user, const auth::Attributes& asked) const;
+  std::string_view distinguisher(const User& user, const auth::Attributes& asked) const;  // valid as long as the two
   // Order of matching: by precedence, then by name.
   bool operator<(const SchemaRule& other) const;
 
@@ -75,21 +76,20 @@ using SchemaRules = std::shared_ptr<const std::vector<SchemaRule>>;
 class Classified {
  public:
   Classified() = default;  // no schema matches, and there is none for the rest
-  Classified(std::shared_ptr<const SchemaRule> rule, std::string distinguisher)
-      : rule_(std::move(rule)), distinguisher_(std::move(distinguisher)) {}
+  Classified(std::shared_ptr<const SchemaRule> rule, uint64_t flow) : rule_(std::move(rule)), flow_(flow) {}
 
   const std::string& schema() const { return rule().name; }
   const std::string& schema_uid() const { return rule().uid; }
   const std::string& level() const { return rule().level; }
   const std::string& level_uid() const { return rule().level_uid; }
   bool exempt() const { return rule().exempt; }
-  const std::string& distinguisher() const { return distinguisher_; }
+  uint64_t flow() const { return flow_; }  // hash_flow() of the schema and the distinguisher; 0 if it is exempt
 
  private:
   const SchemaRule& rule() const { return rule_ ? *rule_ : no_rule(); }
   static const SchemaRule& no_rule();
   std::shared_ptr<const SchemaRule> rule_;
-  std::string distinguisher_;
+  uint64_t flow_ = 0;
 };
 // By the first matching one of `schemas`, which are sorted. If none matches, by the schema catch-all; without that, an empty
 // result.

@@ -10,17 +10,19 @@
 
 namespace coracle::flowcontrol {
 
-std::vector<int> deal(uint64_t hash, int deck_size, int hand_size) {
-  hand_size = std::min(hand_size, deck_size);
-  std::vector<int> hand, sorted;
-  hand.reserve(size_t(hand_size)), sorted.reserve(size_t(hand_size));
-  for (int left = deck_size; int(hand.size()) < hand_size; left--) {
-    int card = int(hash % uint64_t(left));  // index among the remaining cards
-    hash /= uint64_t(left);
-    for (int dealt : sorted)  // ascending: each dealt card below it moves it up
-      if (card >= dealt) card++;
-    hand.push_back(card);
-    sorted.insert(std::lower_bound(sorted.begin(), sorted.end(), card), card);
+Hand deal(uint64_t hash, int deck_size, int hand_size) {
+  hand_size = std::min({hand_size, deck_size, kHandMax});
+  Hand hand;
+  std::array<int, kHandMax> sorted;  // the dealt cards, ascending
+  for (int dealt = 0; dealt < hand_size; dealt++) {
+    const uint64_t left = uint64_t(deck_size - dealt);
+    int card = int(hash % left);  // index among the remaining cards
+    hash /= left;
+    int at = 0;
+    for (; at < dealt && card >= sorted[size_t(at)]; at++) card++;  // each dealt card below it moves it up
+    std::copy_backward(sorted.begin() + at, sorted.begin() + dealt, sorted.begin() + dealt + 1);
+    sorted[size_t(at)] = card;
+    hand.add(card);
   }
   return hand;
 }

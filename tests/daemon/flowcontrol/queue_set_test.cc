@@ -38,7 +38,7 @@ struct Level {
     return arrival;
   }
   void dispatch() {
-    for (Request* seated : set.dispatch(clock.steady()))
+    while (Request* seated = set.start_next(clock.steady()))
       for (const auto& [name, request] : all)
         if (request.get() == seated) order += name + " ";
   }
@@ -233,10 +233,15 @@ TEST(QueueSet, a_flow_picks_the_shortest_queue_of_its_hand) {
   EXPECT_EQ(level.arrive("e", 3), Arrival::queue_full);
 }
 
+std::vector<int> dealt(uint64_t hash, int deck_size, int hand_size) {
+  const Hand hand = deal(hash, deck_size, hand_size);
+  return {hand.begin(), hand.end()};
+}
+
 TEST(Shuffle, hands_are_of_different_cards_all_over_the_deck) {
   std::set<int> seen;
   for (uint64_t hash = 0; hash < 2000; hash++) {
-    std::vector<int> hand = deal(hash * 0x9e3779b97f4a7c15ull, 16, 4);
+    const Hand hand = deal(hash * 0x9e3779b97f4a7c15ull, 16, 4);
     ASSERT_EQ(hand.size(), 4u);
     EXPECT_EQ(std::set<int>(hand.begin(), hand.end()).size(), 4u);
     for (int card : hand) {
@@ -247,13 +252,15 @@ TEST(Shuffle, hands_are_of_different_cards_all_over_the_deck) {
   }
   EXPECT_EQ(seen.size(), 16u);
   EXPECT_EQ(deal(5, 2, 6).size(), 2u) << "no more than there are";
-  EXPECT_EQ(deal(0, 5, 5), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(deal(5, 100, 40).size(), size_t(kHandMax)) << "no more than a hash has bits for";
+  EXPECT_EQ(dealt(0, 5, 5), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(dealt(119, 5, 5), (std::vector<int>{4, 3, 2, 1, 0}));
 }
 
 // Every ordered hand of two out of four is equally frequent.
 TEST(Shuffle, every_hand_is_as_likely) {
   std::map<std::vector<int>, int> times;
-  for (uint64_t hash = 0; hash < 1200; hash++) times[deal(hash, 4, 2)]++;
+  for (uint64_t hash = 0; hash < 1200; hash++) times[dealt(hash, 4, 2)]++;
   EXPECT_EQ(times.size(), 12u);
   for (const auto& [hand, count] : times) EXPECT_EQ(count, 100);
 }
