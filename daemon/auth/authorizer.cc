@@ -34,13 +34,14 @@ Decision Authorizer::authorize(const User& user, const Attributes& asked) const 
 
 Decision Authorizer::decide_by_roles(const User& user, const Attributes& asked) const {
   bool depends_on_name = false;
-  std::string key = DecisionMemory::key_of(user, asked);
+  thread_local std::string key;
+  key = DecisionMemory::key_of(user, asked, std::move(key));
   if (key.empty()) return visit_roles(user, asked, depends_on_name);
   const uint64_t generation = roles_.generation();  // read first: the roles that decide are at least as new
   auto known = memory_.with([&](DecisionMemory& memory) { return memory.find(generation, key); });
   if (known) return *std::move(known);
   Decision out = visit_roles(user, asked, depends_on_name);
-  if (!depends_on_name) memory_.with([&](DecisionMemory& memory) { memory.put(generation, std::move(key), out); });
+  if (!depends_on_name) memory_.with([&](DecisionMemory& memory) { memory.put(generation, key, out); });
   return out;
 }
 

@@ -22,7 +22,7 @@ size_t entry_bytes(const std::string& key, const Decision& decision) {
 
 }  // namespace
 
-std::string DecisionMemory::key_of(const User& user, const Attributes& asked) {
+std::string DecisionMemory::key_of(const User& user, const Attributes& asked, std::string key) {
   const std::string_view of_resource[] = {asked.group, asked.resource, asked.subresource, asked.ns}, of_path[] = {asked.path};
   const std::span<const std::string_view> where =
       asked.is_resource ? std::span<const std::string_view>(of_resource) : std::span<const std::string_view>(of_path);
@@ -35,7 +35,7 @@ std::string DecisionMemory::key_of(const User& user, const Attributes& asked) {
     count(group);
   }
   if (bytes > kDecisionKeyBytesMax) return {};
-  std::string key;
+  key.clear();
   key.reserve(bytes + 1);
   key += asked.is_resource ? 'r' : 'p';
   append_part(key, user.name), append_part(key, asked.verb);
@@ -62,9 +62,9 @@ std::optional<Decision> DecisionMemory::find(uint64_t generation, const std::str
   return decision;
 }
 
-void DecisionMemory::put(uint64_t generation, std::string key, const Decision& decision) {
+void DecisionMemory::put(uint64_t generation, const std::string& key, const Decision& decision) {
   if (!is_of(generation) || young_.decisions.contains(key) || old_.decisions.contains(key)) return;
-  add(std::move(key), decision);
+  add(key, decision);
 }
 
 void DecisionMemory::add(std::string key, Decision decision) {

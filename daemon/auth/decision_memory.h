@@ -31,12 +31,13 @@ class DecisionMemory {
   explicit DecisionMemory(Size most = {kDecisionsRememberedMax, kDecisionBytesRememberedMax}) : most_(most) {}
 
   // The key of all requests of this user that differ in the name of the object or in field selectors only; both play no part in
-  // what is remembered. "": the key would be too long, and the decision is not to be remembered.
-  static std::string key_of(const User& user, const Attributes& asked);
+  // what is remembered. "": the key would be too long, and the decision is not to be remembered. Uses the memory of `key`, an
+  // earlier one.
+  static std::string key_of(const User& user, const Attributes& asked, std::string key = {});
 
   std::optional<Decision> find(uint64_t generation, const std::string& key);
   // Ignored if the roles have changed since `generation`.
-  void put(uint64_t generation, std::string key, const Decision& decision);
+  void put(uint64_t generation, const std::string& key, const Decision& decision);
   Size size() const { return {young_.size.entries + old_.size.entries, young_.size.bytes + old_.size.bytes}; }
 
  private:

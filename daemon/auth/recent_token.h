@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/units.h"
 
 namespace coracle::auth {
 
@@ -16,6 +17,7 @@ struct RecentToken {
   std::string token;
   std::shared_ptr<const Finding> finding;  // null: there is none
   SteadyTime until{};
+  Revision held_at = 0;  // the store's revision when the finding was last known to hold: nothing can have changed until the next
 };
 
 }  // namespace coracle::auth

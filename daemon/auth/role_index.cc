@@ -245,8 +245,11 @@ void RoleIndex::visit(const User& user, const std::string& ns, const std::functi
 }
 
 uint64_t RoleIndex::generation() const {
+  if (engine_.revision() == known_at_) return known_;  // one that is newer by now is as good
   return state_.with([&](std::unique_ptr<State>& state) {
     state->refresh(engine_);
+    known_ = state->generation;
+    known_at_ = state->seen;
     return state->generation;
   });
 }

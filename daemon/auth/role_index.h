@@ -5,6 +5,7 @@
 // Thread-safe. Source: Kubernetes "Using RBAC Authorization"; registry/rbac/validation (order and texts).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -50,6 +51,9 @@ class RoleIndex {
  private:
   struct State;
   mutable Guarded<std::unique_ptr<State>> state_;
+  // The generation at a revision of the store, readable without the lock: nearly every request asks, and few find a new one.
+  mutable std::atomic<Revision> known_at_ = 0;
+  mutable std::atomic<uint64_t> known_ = 0;
   engine::Engine& engine_;
 };
 

@@ -166,13 +166,16 @@ Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vecto
 
 Result<UserPtr> Tokens::user_of(std::string_view token, RecentToken& recent) const {
   const SteadyTime now = registry_.clock().steady();
-  bool is_known = recent.finding && now < recent.until && same_secret(token, recent.token) && holds(*recent.finding);
+  const Revision revision = registry_.engine().revision();  // read first: what holds afterwards has held at this revision
+  bool is_known = recent.finding && now < recent.until && same_secret(token, recent.token) &&
+                  (revision == recent.held_at ? is_usable_at(*recent.finding, registry_.clock().now()) : holds(*recent.finding));
   if (!is_known) {
     recent = {};
     Verified verified = TRY(verify(token, {}));
     if (!verified.finding) return std::move(verified.user);
     recent = {std::string(token), std::move(verified.finding), now + kTokenRemembered};
   }
+  recent.held_at = revision;
   return UserPtr(recent.finding, &recent.finding->user);
 }
 

@@ -126,6 +126,7 @@ struct Engine::State {
   std::unique_ptr<Disk> disk;
   StoredKinds kinds;
   Guarded<Memory> memory;
+  std::atomic<Revision> visible = 0;  // memory's revision, set under its lock: each request asks whether anything has changed
   Broadcaster broadcaster{options.watch_bytes_max};
   Guarded<Line> line;
   std::mutex maintenance;  // one check or compaction at a time; held while they read and write the file
@@ -201,7 +202,7 @@ Result<void> Engine::State::load() {
       if (memory_only(row.object->kind())) unwritten[row.id] = nullptr;
       else memory.load({std::move(row.object), row.id});
     }
-    memory.revision = last;
+    memory.revision = visible = last;
     memory.window.start(before);
   });
   return {};
@@ -268,9 +269,7 @@ Usage Engine::usage() const {
   return {state_->memory.with([](const Memory& memory) { return memory.bytes(); }), state_->options.objects_bytes_max};
 }
 
-Revision Engine::revision() const {
-  return state_->memory.with([](const Memory& memory) { return memory.revision; });
-}
+Revision Engine::revision() const { return state_->visible; }
 
 bool Engine::await(Revision revision, Steady::time_point deadline) const {
   auto reached = [&](const Memory& memory) { return memory.revision >= revision; };
@@ -569,6 +568,7 @@ void Engine::State::publish(const std::vector<Change>& changes) {
   std::vector<Event> events;
   memory.with([&](Memory& memory) {
     for (const Change& change : changes) memory.apply(change);
+    visible = memory.revision;
   });
   memory.notify();
   for (const Change& change : changes) events.push_back(change.event);

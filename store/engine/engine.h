@@ -94,8 +94,8 @@ struct Write {
   Key key;
   std::optional<json::value> body;  // nothing: removes the object
   std::optional<Revision> expected;
-  bool beyond_limit = false;  // ignores objects_bytes_max, for writes that are needed to remove other objects
-  Amend amend;                // in place of `body`, for sums to which several writers add at once (not_found)
+  bool beyond_limit = false;          // ignores objects_bytes_max, for writes that are needed to remove other objects
+  Amend amend;                        // in place of `body`, for sums to which several writers add at once (not_found)
   bool sheds_managed_fields = false;  // if the object is too large with metadata.managedFields, it is stored without them
 };
 
@@ -192,7 +192,8 @@ class Engine {
   Result<RestingPage> list_at_rest(const Kind& kind, const ListOptions& options) const;  // to parse them one by one
   size_t count(const Kind& kind) const;
   Usage usage() const;
-  Revision revision() const;  // of the latest visible change
+  // Of the latest visible change. Takes no lock; later reads are at least as new.
+  Revision revision() const;
   // Blocks until revision() has reached `revision` or `deadline` has passed. Returns whether it has been reached.
   bool await(Revision revision, std::chrono::steady_clock::time_point deadline) const;
   Revision compacted() const;  // the oldest revision that a watch can start after
