@@ -79,14 +79,14 @@ class Demand {
   // Whether the quota can get a larger usage.
   bool uses_more() const { return !asked_.empty(); }
 
-  // The usage of the quota with this write; nothing: it stays the same. Errors: forbidden.
+  // The quota's usage of what this kind uses, with this write; nothing: it stays the same. Errors: forbidden.
   Result<std::optional<Amounts>> charge(const Object& quota) const {
     view::ResourceQuotaStatus status = view::ResourceQuota(quota).status();
-    Amounts hard = quota::amounts_of(status.hard()), used = quota::amounts_of(status.used());
-    std::vector<std::string> tracked = quota::tracked(kind_, quota::names_of(status.hard()));
+    std::vector<std::string> tracked = quota::tracked(kind_, status.hard());
     if (tracked.empty()) return std::optional<Amounts>();
     if (std::string missing = missing_of(tracked); !missing.empty())
       return refused("failed quota: " + quota.name() + ": must specify " + missing);
+    Amounts hard = quota::amounts_of(status.hard(), tracked), used = quota::amounts_of(status.used(), tracked);
     for (const std::string& name : tracked)
       if (!used.contains(name))
         return refused("status unknown for quota: " + quota.name() + ", resources: " + join(tracked, ","));
@@ -142,7 +142,7 @@ class Demand {
 // Whether the quota limits what this kind uses, now or when its controller has seen the new spec.
 bool may_track(const Kind& kind, const Object& quota) {
   view::ResourceQuota limits(quota);
-  auto tracks = [&](const json::object& hard) { return !quota::tracked(kind, quota::names_of(hard)).empty(); };
+  auto tracks = [&](const json::object& hard) { return !quota::tracked(kind, hard).empty(); };
   return tracks(limits.spec().hard()) || tracks(limits.status().hard());
 }
 

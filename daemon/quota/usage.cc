@@ -192,12 +192,6 @@ Amounts claim_usage(const json::value& claim) {
 
 bool counted(const schema::KindInfo& info) { return info.kind.namespaced && !info.traits.uncounted; }
 
-std::vector<std::string> names_of(const json::object& list) {
-  std::vector<std::string> names;
-  for (const auto& entry : list) names.emplace_back(entry.key());
-  return names;
-}
-
 std::string storage_class_of(const json::value& claim) {
   view::PersistentVolumeClaim typed(claim);
   if (const json::value* beta = typed.metadata().annotations().if_contains(kClassAnnotation); beta && beta->is_string())
@@ -205,23 +199,33 @@ std::string storage_class_of(const json::value& claim) {
   return std::string(typed.spec().storage_class_name());
 }
 
-std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names) {
-  const std::string count = count_name(kind);  // there may be thousands of names
-  const bool plain = has_plain_name(kind);
-  auto uses = [&](std::string_view name) {
-    if (is_pod(kind))
-      return among(kPodNames, name) || name.starts_with(kHugePages) || name.starts_with(kRequestsHugePages) ||
-             is_extended_quota(name);
-    if (is_service(kind)) return among(kServiceNames, name);
-    if (is_claim(kind)) {
-      size_t by_class = name.find(kByClass);
-      return name == count || among(kClaimNames, by_class == name.npos ? name : name.substr(by_class + kByClass.size()));
-    }
-    return name == count || (plain && name == kind.resource);
-  };
+std::vector<std::string> tracked(const Kind& kind, const json::object& limits) {
   std::vector<std::string> out;
-  for (const std::string& name : names)
-    if (uses(name)) out.push_back(name);
+  auto take = [&](std::string_view name) {
+    if (limits.contains(name)) out.emplace_back(name);
+  };
+  auto take_those = [&](auto is_used) {
+    for (const auto& entry : limits)
+      if (is_used(std::string_view(entry.key()))) out.emplace_back(entry.key());
+  };
+  if (is_pod(kind)) {
+    std::ranges::for_each(kPodNames, take);
+    take_those([](std::string_view name) {
+      return name.starts_with(kHugePages) || name.starts_with(kRequestsHugePages) || is_extended_quota(name);
+    });
+  } else if (is_service(kind)) {
+    std::ranges::for_each(kServiceNames, take);
+  } else {
+    take(count_name(kind));
+    if (has_plain_name(kind)) take(kind.resource);
+    if (is_claim(kind)) {
+      std::ranges::for_each(kClaimNames, take);
+      take_those([](std::string_view name) {
+        size_t by_class = name.find(kByClass);
+        return by_class != name.npos && among(kClaimNames, name.substr(by_class + kByClass.size()));
+      });
+    }
+  }
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -245,7 +249,7 @@ bool in_scopes(const Kind& kind, const json::value& quota, const json::value& ob
 }
 
 bool matches(const Kind& kind, const json::value& quota, const json::value& object) {
-  return !tracked(kind, names_of(view::ResourceQuota(quota).status().hard())).empty() && in_scopes(kind, quota, object);
+  return !tracked(kind, view::ResourceQuota(quota).status().hard()).empty() && in_scopes(kind, quota, object);
 }
 
 }  // namespace coracle::quota

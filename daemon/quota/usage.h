@@ -17,8 +17,8 @@ namespace coracle::quota {
 
 // Whether quotas can apply to this kind. `info`: the stored kind.
 bool counted(const schema::KindInfo& info);
-// Those of `names` (a quota's resources) that this kind uses.
-std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names);
+// The resources of a quota that this kind uses, sorted. `limits`: its spec.hard or status.hard, which may have thousands.
+std::vector<std::string> tracked(const Kind& kind, const json::object& limits);
 // The usage of the object. A pod that has ended, or whose grace period is over at `now`, counts only as a stored object.
 Amounts usage_of(const Kind& kind, const json::value& object, WallTime now);
 // Whether the object matches all scopes of the quota's spec.
@@ -26,7 +26,6 @@ bool in_scopes(const Kind& kind, const json::value& quota, const json::value& ob
 // Whether the quota applies to the object: it limits a resource that the kind uses (by status.hard), and its scopes match.
 bool matches(const Kind& kind, const json::value& quota, const json::value& object);
 
-std::vector<std::string> names_of(const json::object& list);  // of the resources in a list
 // The storage class of a claim, from its spec or from the older annotation; "": none.
 std::string storage_class_of(const json::value& claim);
 

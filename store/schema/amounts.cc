@@ -2,6 +2,8 @@
 // See amounts.h.
 #include "store/schema/amounts.h"
 
+#include <algorithm>
+
 namespace coracle::quota {
 namespace {
 
@@ -36,6 +38,25 @@ Amounts amounts_of(const json::object& list) {
   for (const auto& entry : list)
     if (auto amount = Quantity::from_json(entry.value())) out[std::string(entry.key())] = *amount;
   return out;
+}
+
+Amounts amounts_of(const json::object& list, const std::vector<std::string>& names) {
+  Amounts out;
+  for (const std::string& name : names)
+    if (auto amount = amount_in(list, name)) out[name] = *amount;
+  return out;
+}
+
+bool same_amounts(const json::object& a, const json::object& b) {
+  auto same = [](const json::value& one, const json::value& other) {
+    if (one == other) return true;
+    auto amount = Quantity::from_json(one), another = Quantity::from_json(other);
+    return amount && another && *amount == *another;
+  };
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& entry) {
+           const json::value* other = b.if_contains(entry.key());
+           return other && same(entry.value(), *other);
+         });
 }
 
 json::object to_json(const Amounts& amounts) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/json.h"
 #include "store/object/quantity.h"
@@ -21,7 +22,9 @@ inline constexpr std::string_view kHugePages = "hugepages-";  // followed by the
 // Whether the resource may be requested at pod level.
 bool is_pod_level(std::string_view name);
 
-Amounts amounts_of(const json::object& list);  // malformed quantities are left out
+Amounts amounts_of(const json::object& list);                                         // malformed quantities are left out
+Amounts amounts_of(const json::object& list, const std::vector<std::string>& names);  // these only
+bool same_amounts(const json::object& a, const json::object& b);                      // 1 and 1000m are the same
 json::object to_json(const Amounts& amounts);
 void add(Amounts& sum, const Amounts& more);
 void raise(Amounts& most, const Amounts& other);  // sets each amount to the larger of both

@@ -46,13 +46,12 @@ class ResourceQuotaController : public Controller {
     if (!found && found.error().code() == Code::not_found) return Outcome{};
     ObjectPtr quota = TRY(std::move(found));
     if (quota->deleting()) return Outcome{};
-    quota::Amounts hard = quota::amounts_of(view::ResourceQuota(*quota).spec().hard());
     std::optional<std::chrono::nanoseconds> again;
-    quota::Amounts used = TRY(count(*quota, hard, again));
-    view::ResourceQuotaStatus before = view::ResourceQuota(*quota).status();
-    bool level = before.has_hard() && before.has_used() && quota::amounts_of(before.hard()) == hard &&
-                 quota::amounts_of(before.used()) == used;
-    if (level) return Outcome{again};
+    quota::Amounts used = TRY(count(*quota, again));
+    if (says(*quota, used)) return Outcome{again};
+    quota::Amounts hard = quota::amounts_of(view::ResourceQuota(*quota).spec().hard());
+    for (const auto& [name, amount] : quota::amounts_of(view::ResourceQuota(*quota).status().used()))
+      if (hard.contains(name)) used.try_emplace(name, amount);  // what is not computed here stays unchanged
     json::value status = json::object{{"hard", quota::to_json(hard)}, {"used", quota::to_json(used)}};
     auto written = write_status(client_, *quota, std::move(status));
     if (!written && written.error().code() == Code::not_found) return Outcome{};
@@ -71,13 +70,24 @@ class ResourceQuotaController : public Controller {
   // found later. Source: Kubernetes' controller looks at no change of a status, and counts everything now and then.
   static bool is_charge(const Object& before, const Object& after) {
     view::ResourceQuota was(before), is(after);
-    quota::Amounts used_then = quota::amounts_of(was.status().used()), used_now = quota::amounts_of(is.status().used());
+    const json::object &used_then = was.status().used(), &used_now = is.status().used();
     bool same_limits = before.uid() == after.uid() && same_json(was.spec().raw(), is.spec().raw()) &&
                        same_json(was.status().hard(), is.status().hard()) && used_then.size() == used_now.size();
     return same_limits && std::ranges::all_of(used_then, [&](const auto& then) {
-             auto now = used_now.find(then.first);
-             return now != used_now.end() && now->second >= then.second;
+             const json::value* now = used_now.if_contains(then.key());
+             if (!now || *now == then.value()) return now != nullptr;
+             auto less = Quantity::from_json(then.value()), more = Quantity::from_json(*now);
+             return less && more && *more >= *less;
            });
+  }
+
+  // Whether the quota's status says that its limits are those of its spec, and `used` is in use.
+  static bool says(const Object& object, const quota::Amounts& used) {
+    view::ResourceQuota quota(object);
+    const json::object &hard = quota.spec().hard(), &said = quota.status().used();
+    return quota::same_amounts(quota.status().hard(), hard) &&
+           std::ranges::all_of(said, [&](const auto& entry) { return hard.contains(entry.key()); }) &&
+           std::ranges::all_of(used, [&](const auto& counted) { return amount_in(said, counted.first) == counted.second; });
   }
 
   // Whether an object uses less than before, or other resources than admission has charged.
@@ -92,14 +102,11 @@ class ResourceQuotaController : public Controller {
     return object.kind() == kService || object.kind().resource == kClaimResource;
   }
 
-  // `again`: when a terminating pod stops counting.
-  Result<quota::Amounts> count(const Object& quota, const quota::Amounts& hard, std::optional<std::chrono::nanoseconds>& again) {
-    std::vector<std::string> limited = quota::names_of(quota::to_json(hard));
-    quota::Amounts used, known = quota::amounts_of(view::ResourceQuota(quota).status().used());
-    for (const std::string& name : limited)  // resources that are not computed here stay unchanged
-      if (auto found = known.find(name); found != known.end()) used.insert(*found);
+  // The usage of the resources that are computed here. `again`: when a terminating pod stops counting.
+  Result<quota::Amounts> count(const Object& quota, std::optional<std::chrono::nanoseconds>& again) {
+    quota::Amounts used;
     for (const Counted& each : counted_) {
-      std::vector<std::string> names = quota::tracked(*each.kind, limited);
+      std::vector<std::string> names = quota::tracked(*each.kind, view::ResourceQuota(quota).spec().hard());
       if (names.empty()) continue;
       quota::Amounts sum;
       ObjectList there = TRY(client_.list(*each.kind, {.ns = quota.ns()}));
