@@ -122,13 +122,27 @@ Result<void> check_integer(const json::value& value, bool narrow, const Path& pa
   return {};
 }
 
+// The first bytes of a key as a number, in the order of keys.
+uint64_t head_of(std::string_view key) {
+  uint64_t head = 0;
+  for (size_t i = 0; i < sizeof head; ++i) head = head << 8 | (i < key.size() ? uint8_t(key[i]) : 0);
+  return head;
+}
+
 void sort_keys(json::object& map) {
   if (std::is_sorted(map.begin(), map.end(), [](auto& a, auto& b) { return a.key() < b.key(); })) return;
-  std::vector<std::pair<std::string, json::value>> pairs;
-  for (auto& pair : map) pairs.emplace_back(pair.key(), std::move(pair.value()));
-  std::sort(pairs.begin(), pairs.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  std::vector<json::key_value_pair> pairs;
+  struct Entry {  // a map may have very many keys, all over the memory: most comparisons need the heads only
+    uint64_t head;
+    json::key_value_pair* pair;
+  };
+  std::vector<Entry> order;
+  pairs.reserve(map.size()), order.reserve(map.size());
+  for (auto& pair : map) order.push_back({head_of(pair.key()), &pairs.emplace_back(std::move(pair))});
+  std::sort(order.begin(), order.end(),
+            [](const Entry& a, const Entry& b) { return a.head != b.head ? a.head < b.head : a.pair->key() < b.pair->key(); });
   map.clear();
-  for (auto& [key, value] : pairs) map.emplace(key, std::move(value));
+  for (const Entry& entry : order) map.emplace(entry.pair->key(), std::move(entry.pair->value()));
 }
 
 struct UnknownField {

@@ -75,7 +75,8 @@ class ItemElements {
 
 // Sorts in Kubernetes' order.
 void sort_by_element(auto& all) {
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.element < b.element; });
+  auto is_before = [](const auto& a, const auto& b) { return a.element < b.element; };
+  if (!std::is_sorted(all.begin(), all.end(), is_before)) std::sort(all.begin(), all.end(), is_before);  // as maps mostly are
 }
 
 // Calls each(prefix, element without prefix, place, value) for the children of a value; for none of a leaf, or of a value that
