@@ -467,7 +467,10 @@ size_t Object::take_over(json::value parsed) const {
   coracle::make(parsed, "metadata.resourceVersion") = std::to_string(revision());
   auto* blocks = dynamic_cast<SnapshotMemory*>(parsed.storage().get());
   const size_t size = blocks ? blocks->close() : kHeapPerText * text().size();
-  std::call_once(parse_once_, [&] { new (&json_) json::value(std::move(parsed)); });
+  std::call_once(parse_once_, [&] {
+    new (&json_) json::value(std::move(parsed));
+    is_parsed_.store(true, std::memory_order_release);
+  });
   return size;
 }
 
@@ -515,6 +518,7 @@ const json::value& Object::json() const {
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
+    is_parsed_.store(true, std::memory_order_release);
     if (can_be_found()) KeptParsed::of_process().add(shared_from_this());
   });
   return json_;
@@ -528,18 +532,22 @@ bool Object::can_be_found() const { return resting_->holders_.load(std::memory_o
 const json::object& Object::labels() const { return get_object(json(), "metadata.labels"); }
 std::string_view Object::label(std::string_view name) const { return member(labels(), name); }
 std::string_view Object::annotation(std::string_view name) const {
-  return member(get_object(json(), "metadata.annotations"), name);
+  return may_have(name) ? member(get_object(json(), "metadata.annotations"), name) : std::string_view();
 }
 
-bool Object::deleting() const { return !get_string(json(), "metadata.deletionTimestamp").empty(); }
+bool Object::deleting() const {
+  return may_have("deletionTimestamp") && !get_string(json(), "metadata.deletionTimestamp").empty();
+}
 
 std::vector<OwnerReference> Object::owners() const {
   std::vector<OwnerReference> out;
+  if (!may_have("ownerReferences")) return out;
   for (const json::value& reference : get_array(json(), "metadata.ownerReferences")) out.push_back(read_owner(reference));
   return out;
 }
 
 std::optional<OwnerReference> Object::controller() const {
+  if (!may_have("ownerReferences")) return std::nullopt;
   for (const json::value& reference : get_array(json(), "metadata.ownerReferences"))
     if (get_bool(reference, "controller")) return read_owner(reference);
   return std::nullopt;

@@ -145,7 +145,7 @@ class Object : public std::enable_shared_from_this<const Object> {
   // The parsed form. Thread-safe; parses on first use. The reference is valid while this object is held.
   const json::value& json() const;
 
-  // Shortcuts for json().
+  // Shortcuts for json(). Those of what few objects have do not parse one that has it not.
   std::string_view label(std::string_view name) const;       // "" if absent
   std::string_view annotation(std::string_view name) const;  // "" if absent
   const json::object& labels() const;
@@ -157,6 +157,7 @@ class Object : public std::enable_shared_from_this<const Object> {
   friend class RestingObject;
   size_t take_over(json::value parsed) const;
   bool can_be_found() const;
+  bool may_have(std::string_view member) const { return is_parsed_.load(std::memory_order_acquire) || mentions(member); }
 
   const RestingPtr resting_;
   const Key key_;
@@ -164,6 +165,7 @@ class Object : public std::enable_shared_from_this<const Object> {
   const std::string text_;  // if the RestingObject is packed
   mutable std::once_flag parse_once_;
   mutable json::value json_;
+  mutable std::atomic<bool> is_parsed_ = false;
 };
 
 // A copy of its JSON to change, in memory of its own (body_memory). A plain copy would take the object's memory, and keep all of
