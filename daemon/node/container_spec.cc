@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 
 #include "daemon/node/environment.h"
@@ -107,14 +108,16 @@ class SpecMaker {
   }
 
   void set_environment() {
-    std::map<std::string, std::string> variables{{"PATH", std::string(kDefaultPath)},
-                                                 {"HOSTNAME", inputs_.host_name},
-                                                 {"HOME", inputs_.user.home.empty() ? "/" : inputs_.user.home}};
-    if (spec_.process.terminal) variables["TERM"] = "xterm";
-    for (const auto& entry : inputs_.image.config.env)
-      if (size_t equals = entry.find('='); equals != entry.npos) variables[entry.substr(0, equals)] = entry.substr(equals + 1);
-    for (const auto& [name, value] : inputs_.environment) variables[name] = value;
+    std::map<std::string, std::string> variables = inputs_.environment;  // the pod's, before the image's, before those of all
+    for (const auto& entry : std::views::reverse(inputs_.image.config.env))
+      if (size_t equals = entry.find('='); equals != entry.npos)
+        variables.try_emplace(entry.substr(0, equals), entry.substr(equals + 1));
+    if (spec_.process.terminal) variables.try_emplace("TERM", "xterm");
+    variables.try_emplace("PATH", kDefaultPath);
+    variables.try_emplace("HOSTNAME", inputs_.host_name);
+    variables.try_emplace("HOME", inputs_.user.home.empty() ? "/" : inputs_.user.home);
     spec_.process.env.clear();
+    spec_.process.env.reserve(variables.size());
     for (const auto& [name, value] : variables) spec_.process.env.push_back(name + "=" + value);
   }
 

@@ -111,22 +111,17 @@ class Maker {
 
   Result<Variables> make() {
     const bool all = pod_.spec().enable_service_links_or(true);
-    Variables services = service_variables(lookup_.services(all), all, pod_.metadata().namespace_());
+    // The pod's own variables override those of services, and env may refer to all that were set before.
+    variables_ = service_variables(lookup_.services(all), all, pod_.metadata().namespace_());
     for (view::EnvFromSource source : container_.env_from()) TRY(add_from(source));
-    // env may refer to service variables, but the pod's own variables override them.
-    Variables known;
-    if (!container_.env().empty()) known = services;
-    for (const auto& [name, value] : variables_) known[name] = value;
     for (view::EnvVar entry : container_.env()) {
       std::string name(entry.name());
       bool absent = false;
-      std::string value = TRY(value_of(entry, known, absent));
+      std::string value = TRY(value_of(entry, absent));
       if (absent) continue;  // an optional reference to a missing object defines no variable
       TRY(budget_.take(name.size() + value.size()));
-      known[name] = value;
-      variables_[name] = std::move(value);
+      variables_.insert_or_assign(std::move(name), std::move(value));
     }
-    variables_.merge(services);
     return std::move(variables_);
   }
 
@@ -159,9 +154,9 @@ class Maker {
     return {};
   }
 
-  Result<std::string> value_of(view::EnvVar entry, const Variables& known, bool& absent) {
+  Result<std::string> value_of(view::EnvVar entry, bool& absent) {
     view::EnvVarSource from = entry.value_from();
-    if (from.members().empty()) return expand(entry.value(), known, budget_);
+    if (from.members().empty()) return expand(entry.value(), variables_, budget_);
     if (from.has_field_ref()) return field_value(pod_.raw(), from.field_ref().field_path(), identity_);
     if (from.has_resource_field_ref()) return resource_of(from.resource_field_ref());
     if (from.has_config_map_key_ref()) return config_map_key(from.config_map_key_ref(), absent);

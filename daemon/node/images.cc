@@ -2,7 +2,7 @@
 // See images.h.
 #include "daemon/node/images.h"
 
-#include <set>
+#include <unordered_set>
 
 #include "daemon/node/docker_config.h"
 #include "runtime/base/text.h"
@@ -68,7 +68,7 @@ std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
 
 PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup) {
   PullSecrets secrets;
-  std::set<std::string_view> seen;
+  std::unordered_set<std::string_view> seen;  // there may be very many
   TextBudget budget("the pod's imagePullSecrets", kPullSecretsBytesMax);
   for (view::LocalObjectReference reference : view::Pod(pod).spec().image_pull_secrets()) {
     auto name = reference.name();

@@ -116,19 +116,22 @@ class PodTable {
   }
   // Marks the pods whose volumes show this object and returns them, with those whose environment may refer to it.
   std::vector<std::string> mark_stale(const Kind& kind, const Key& key) {
-    return pods_.with([&](auto& pods) {
-      std::vector<std::string> list;
+    std::vector<std::string> list;
+    std::vector<std::pair<std::string, RestingPtr>> others;  // searched outside the lock, because they may be large
+    pods_.with([&](auto& pods) {
       for (auto& [uid, pod] : pods) {
         if (!pod.object || pod.object->ns() != key.ns) continue;
         const References& known = references_of(pod);
         const auto& names = kind == kConfigMap ? known.config_maps : kind == kSecret ? known.secrets : known.claims;
         bool shown = names.count(key.name) > 0;
         pod.stale_volumes |= shown;
-        // a container that waits for an object in its environment is retried too
-        if (shown || pod.object->mentions(key.name)) list.push_back(uid);
+        if (shown) list.push_back(uid);
+        else others.emplace_back(uid, pod.object);
       }
-      return list;
     });
+    for (auto& [uid, object] : others)  // a container that waits for an object in its environment is retried too
+      if (object->mentions(key.name)) list.push_back(std::move(uid));
+    return list;
   }
 
   // The pods with volumes of claims. The others are not unpacked.

@@ -361,8 +361,10 @@ std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spe
 }
 
 std::vector<std::string> plan_env(const std::vector<std::string>& env) {
-  std::map<std::string_view, size_t> last;
   auto name_of = [](const std::string& item) { return std::string_view(item).substr(0, item.find('=')); };
+  auto repeats = [&](const std::string& a, const std::string& b) { return name_of(a) >= name_of(b); };
+  if (std::ranges::adjacent_find(env, repeats) == env.end()) return env;  // sorted, as pods have it
+  std::map<std::string_view, size_t> last;
   for (size_t i = 0; i < env.size(); ++i) last[name_of(env[i])] = i;
   std::vector<std::string> out;
   for (size_t i = 0; i < env.size(); ++i)
