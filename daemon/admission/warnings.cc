@@ -68,17 +68,25 @@ std::string_view meaning_of(std::string_view key, std::span<const Pair> table) {
 std::string keyed(std::string_view path, std::string_view key) { return std::string(path).append("[").append(key).append("]"); }
 std::string indexed(std::string_view path, size_t index) { return keyed(path, std::to_string(index)); }
 
-// Visits each item of the list with its "path[index]"; `path`: of the list.
+// "path[index]", made when it is asked for: lists may be long, and most items have nothing to be said about.
+struct ItemPath {
+  const std::string& list;
+  size_t index;
+  operator std::string() const { return indexed(list, index); }
+};
+std::string operator+(const ItemPath& item, std::string_view more) { return indexed(item.list, item.index).append(more); }
+
+// Visits each item of the list with its path; `path`: of the list.
 template <typename T, typename F>
 void each_item(view::Range<T> items, const std::string& path, F&& visit) {
-  for (size_t i = 0; i < items.size(); ++i) visit(items[i], indexed(path, i));
+  for (size_t i = 0; i < items.size(); ++i) visit(items[i], ItemPath{path, i});
 }
 
 // ---- pods ----
 
 void check_terms(view::NodeSelectorTerm term, const std::string& path, Texts& out) {
   each_item(term.match_expressions(), path + ".matchExpressions",
-            [&](view::NodeSelectorRequirement expression, const std::string& at) {
+            [&](view::NodeSelectorRequirement expression, const ItemPath& at) {
               std::string_view key = expression.key(), says = meaning_of(key, kNodeLabels);
               if (!says.empty()) out.push_back(at + ".key: " + std::string(key) + " is " + std::string(says));
             });
@@ -91,14 +99,13 @@ void check_places(view::PodSpec spec, const std::string& path, Texts& out) {
   view::NodeAffinity affinity = spec.affinity().node_affinity();
   each_item(affinity.required_during_scheduling_ignored_during_execution().node_selector_terms(),
             path + "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
-            [&](view::NodeSelectorTerm term, const std::string& at) { check_terms(term, at, out); });
-  each_item(affinity.preferred_during_scheduling_ignored_during_execution(),
-            path + "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
-            [&](view::PreferredSchedulingTerm term, const std::string& at) {
-              check_terms(term.preference(), at + ".preference", out);
-            });
+            [&](view::NodeSelectorTerm term, const ItemPath& at) { check_terms(term, at, out); });
+  each_item(
+      affinity.preferred_during_scheduling_ignored_during_execution(),
+      path + "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+      [&](view::PreferredSchedulingTerm term, const ItemPath& at) { check_terms(term.preference(), at + ".preference", out); });
   each_item(spec.topology_spread_constraints(), path + "topologySpreadConstraints",
-            [&](view::TopologySpreadConstraint constraint, const std::string& at) {
+            [&](view::TopologySpreadConstraint constraint, const ItemPath& at) {
               std::string_view key = constraint.topology_key(), says = meaning_of(key, kNodeLabels);
               if (!says.empty()) out.push_back(at + ".topologyKey: " + std::string(key) + " is " + std::string(says));
               if (!constraint.has_label_selector()) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
@@ -108,12 +115,12 @@ void check_places(view::PodSpec spec, const std::string& path, Texts& out) {
 template <typename Terms>  // a PodAffinity or a PodAntiAffinity
 void check_pod_terms(Terms terms, const std::string& path, Texts& out) {
   each_item(terms.required_during_scheduling_ignored_during_execution(), path + ".requiredDuringSchedulingIgnoredDuringExecution",
-            [&](view::PodAffinityTerm term, const std::string& at) {
+            [&](view::PodAffinityTerm term, const ItemPath& at) {
               if (!term.has_label_selector()) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
             });
   each_item(terms.preferred_during_scheduling_ignored_during_execution(),
             path + ".preferredDuringSchedulingIgnoredDuringExecution",
-            [&](view::WeightedPodAffinityTerm term, const std::string& at) {
+            [&](view::WeightedPodAffinityTerm term, const ItemPath& at) {
               if (!term.pod_affinity_term().has_label_selector())
                 out.push_back(at + ".podAffinityTerm.labelSelector: " + std::string(kNullSelector));
             });
@@ -142,7 +149,7 @@ void check_claim_bytes(view::PersistentVolumeClaimSpec spec, const std::string& 
 
 void check_volumes(view::PodSpec spec, const std::string& path, Texts& out) {
   std::set<std::string_view> tokens;
-  each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const std::string& at) {
+  each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const ItemPath& at) {
     for (const auto& [kind, says] : kVolumes)
       if (volume.members().contains(kind))
         out.push_back(at + "." + (kind == "storageos" ? "storageOS" : std::string(kind)) + ": " + std::string(says));
@@ -152,7 +159,7 @@ void check_volumes(view::PodSpec spec, const std::string& path, Texts& out) {
       if (source.has_service_account_token()) tokens.insert(source.service_account_token().path());
   });
   if (tokens.empty()) return;
-  each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const std::string& at) {
+  each_item(spec.volumes(), path + "volumes", [&](view::Volume volume, const ItemPath& at) {
     auto twice = [&](std::string_view file, const std::string& where) {
       if (tokens.contains(file))
         out.push_back(at + ".projected.sources." + where + ": has duplicated path with ServiceAccountToken " + quoted(file));
@@ -171,22 +178,22 @@ void check_volumes(view::PodSpec spec, const std::string& path, Texts& out) {
 
 void check_lists(view::PodSpec spec, const std::string& path, Texts& out) {
   std::set<std::string_view> addresses, secrets;
-  each_item(spec.host_aliases(), path + "hostAliases", [&](view::HostAlias alias, const std::string& at) {
+  each_item(spec.host_aliases(), path + "hostAliases", [&](view::HostAlias alias, const ItemPath& at) {
     std::string_view ip = alias.ip();
     if (!addresses.insert(ip).second) out.push_back(at + ".ip: duplicate ip " + quoted(ip));
   });
-  each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const std::string& at) {
+  each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const ItemPath& at) {
     std::string_view name = secret.name();
     if (!secrets.insert(name).second) out.push_back(at + ".name: duplicate name " + quoted(name));
   });
-  each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const std::string& at) {
+  each_item(spec.image_pull_secrets(), path + "imagePullSecrets", [&](view::LocalObjectReference secret, const ItemPath& at) {
     if (secret.name().empty()) out.push_back(at + ".name: invalid empty name \"\"");
   });
 }
 
 void check_environment(view::Container container, const std::string& path, Texts& out) {
   std::set<std::string_view> names;
-  each_item(container.env(), path + ".env", [&](view::EnvVar variable, const std::string& at) {
+  each_item(container.env(), path + ".env", [&](view::EnvVar variable, const ItemPath& at) {
     std::string_view name = variable.name();
     if (names.insert(name).second) return;
     std::string reference = "$(" + std::string(name) + ")";
@@ -211,7 +218,7 @@ struct Ports {
 constexpr size_t kPortPairsMax = 1'000'000, kPortWarningsMax = 200;  // further warnings would be truncated anyway
 
 void check_ports(view::Container container, const std::string& path, Ports& all, Texts& out) {
-  each_item(container.ports(), path + ".ports", [&](view::ContainerPort declared, const std::string& at) {
+  each_item(container.ports(), path + ".ports", [&](view::ContainerPort declared, const ItemPath& at) {
     Port port{at, declared.host_port(), declared.host_ip()};
     int64_t number = declared.container_port();
     std::string_view protocol = declared.protocol();
@@ -328,7 +335,7 @@ void warn_of_volume(const json::value& volume, Texts& out) {
         "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
         "use dynamic provisioning.");
   each_item(spec.node_affinity().required().node_selector_terms(), "spec.nodeAffinity.required.nodeSelectorTerms",
-            [&](view::NodeSelectorTerm term, const std::string& at) { check_terms(term, at, out); });
+            [&](view::NodeSelectorTerm term, const ItemPath& at) { check_terms(term, at, out); });
   for (std::string_view kind : kPersistentVolumes)
     if (spec.members().contains(kind))
       out.push_back("spec." + (kind == "storageos" ? "storageOS" : std::string(kind)) + ": " +
@@ -336,7 +343,7 @@ void warn_of_volume(const json::value& volume, Texts& out) {
 }
 
 void warn_of_class(view::StorageClass storage_class, Texts& out) {
-  each_item(storage_class.allowed_topologies(), "allowedTopologies", [&](view::TopologySelectorTerm term, const std::string& at) {
+  each_item(storage_class.allowed_topologies(), "allowedTopologies", [&](view::TopologySelectorTerm term, const ItemPath& at) {
     each_item(term.match_label_expressions(), at + ".matchLabelExpressions",
               [&](view::TopologySelectorLabelRequirement one, const std::string& place) {
                 std::string_view says = meaning_of(one.key(), kNodeLabels);
@@ -347,7 +354,7 @@ void warn_of_class(view::StorageClass storage_class, Texts& out) {
 
 void warn_of_stateful_set(view::StatefulSetSpec spec, Texts& out) {
   each_item(spec.volume_claim_templates(), "spec.volumeClaimTemplates",
-            [&](view::PersistentVolumeClaim one, const std::string& at) { check_claim_bytes(one.spec(), at, out); });
+            [&](view::PersistentVolumeClaim one, const ItemPath& at) { check_claim_bytes(one.spec(), at, out); });
   if (spec.revision_history_limit() < 0)
     out.push_back("spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended");
 }
