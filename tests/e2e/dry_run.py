@@ -24,8 +24,8 @@ context.load_cert_chain(args.cert, args.key)
 connection = None
 
 
-def ask(method, path, body=None, content_type="application/json"):
-    """Status and body of the response, parsed if it is JSON."""
+def ask_text(method, path, body=None, content_type="application/json"):
+    """Status and body of the response."""
     global connection
     text = body if body is None or isinstance(body, str) else json.dumps(body)
     for attempt in (1, 2):
@@ -34,16 +34,20 @@ def ask(method, path, body=None, content_type="application/json"):
                 connection = http.client.HTTPSConnection("127.0.0.1", args.port, context=context, timeout=30)
             connection.request(method, path, text, {"Content-Type": content_type} if text is not None else {})
             answer = connection.getresponse()
-            data = answer.read()
-            break
+            return answer.status, answer.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException):  # the server may close a connection between two requests
             connection = None
             if attempt == 2 or method != "GET":
                 raise
+
+
+def ask(*request):
+    """Status and body of the response, parsed if it is JSON."""
+    status, text = ask_text(*request)
     try:
-        return answer.status, json.loads(data)
+        return status, json.loads(text)
     except ValueError:
-        return answer.status, data.decode("utf-8", "replace")
+        return status, text
 
 
 def listable():
@@ -69,27 +73,42 @@ def at_rest(path, item):
     return json.dumps(item, sort_keys=True)
 
 
+class List:
+    """The objects of one list, by namespace and name."""
+
+    def __init__(self, path, items):
+        self.text, self.objects = items, {}
+        for item in json.loads("{" + items)["items"]:
+            self.objects[item["metadata"].get("namespace", ""), item["metadata"]["name"]] = at_rest(path, item)
+
+
 def everything():
+    """The lists by path. A list that reads as it did the last time is the same List: nearly all are, in nearly all rows."""
     found = {}
     for path in PATHS:
-        status, answer = ask("GET", path)
+        status, text = ask_text("GET", path)
         if status != 200:
-            sys.exit("Bail out! GET %s: %s %s" % (path, status, answer))
-        for item in answer["items"]:
-            meta = item["metadata"]
-            found[path, meta.get("namespace", ""), meta["name"]] = at_rest(path, item)
+            sys.exit("Bail out! GET %s: %s %s" % (path, status, text))
+        items = text[text.index('"items":'):]  # without the revision of the list
+        last = known.get(path)
+        found[path] = last if last and last.text == items else List(path, items)
     return found
 
 
 def difference(before, after):
     lines = []
-    for key in sorted(set(before) | set(after)):
-        if key not in after:
-            lines.append("gone: %s %s/%s" % key)
-        elif key not in before:
-            lines.append("new: %s %s/%s" % key)
-        elif before[key] != after[key]:
-            lines += ["changed: %s %s/%s" % key, before[key], after[key]]
+    for path in PATHS:
+        if before[path] is after[path]:
+            continue
+        old, new = before[path].objects, after[path].objects
+        for key in sorted(set(old) | set(new)):
+            name = (path,) + key
+            if key not in new:
+                lines.append("gone: %s %s/%s" % name)
+            elif key not in old:
+                lines.append("new: %s %s/%s" % name)
+            elif old[key] != new[key]:
+                lines += ["changed: %s %s/%s" % name, old[key], new[key]]
     return lines
 
 
@@ -318,7 +337,8 @@ def commands():
     yield "cordon", ["cordon", "edge"]
     yield "uncordon", ["uncordon", "dry-it"]
     yield "drain", ["drain", "edge", "--force", "--ignore-daemonsets"]
-    yield "drain --disable-eviction", ["drain", "edge", "--force", "--ignore-daemonsets", "--disable-eviction"]
+    # kubectl waits here for a pod that it does not delete.
+    yield "drain --disable-eviction", ["drain", "edge", "--force", "--ignore-daemonsets", "--disable-eviction", "--timeout=5s"]
     yield "taint", ["taint", "nodes", "edge", "dry=run:NoSchedule"]
     for kind in ("configmap", "secret", "serviceaccount", "service", "pod", "deployment", "statefulset", "job", "cronjob"):
         yield "delete " + kind, ["delete", kind, "it"]

@@ -188,7 +188,8 @@ def limit_of(pid, name):
 
 @scenario
 def attach(p):
-    p.box(script="read x; echo got $x; exit 8")
+    # It stays for a moment, because ctr also loses what is still in its pipes when a program ends.
+    p.box(script="read x; echo got $x; sleep 1; exit 8")
     p.see_run("attach", p("task", "attach", p.name, stdin="word\n"), 8, "got word")
 
 
