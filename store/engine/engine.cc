@@ -35,6 +35,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr size_t kLedMax = 256;  // writers per batch
+// From so many bytes a write takes longer than those of many others together.
+constexpr size_t kLargeBytes = 256 << 10;
 // Number of revisions to reserve on the disk at once. It is large because changes that are never written to the disk use
 // revisions too, and must not cause writes; with one renewal every ten seconds it lasts four months.
 constexpr Revision kReservedAhead = 1 << 20;
@@ -47,6 +49,7 @@ struct Ticket {  // a queued writer
   Durability durability = Durability::durable;
   bool flush = false;
   std::function<void()> task;  // instead of writes: work that needs the leader's state
+  bool large = false;          // once, the smaller ones that came after it go first: each waits for one large write, not for two
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
   WaitOnce served;  // after it is given, the ticket may be destroyed
 };
@@ -57,7 +60,11 @@ struct Line {
   bool handed = false;  // the engine's thread is the leader
 
   std::vector<Ticket*> take() {
-    auto last = waiting.begin() + ptrdiff_t(std::min(waiting.size(), kLedMax));
+    auto last = std::stable_partition(waiting.begin(), waiting.end(), [](const Ticket* ticket) { return !ticket->large; });
+    const bool puts_off = last != waiting.begin() && last != waiting.end();
+    if (puts_off) std::for_each(last, waiting.end(), [](Ticket* ticket) { ticket->large = false; });
+    else last = waiting.end();
+    last = waiting.begin() + std::min(last - waiting.begin(), ptrdiff_t(kLedMax));
     std::vector<Ticket*> taken(waiting.begin(), last);
     waiting.erase(waiting.begin(), last);
     return taken;
@@ -304,6 +311,7 @@ Result<std::vector<ObjectPtr>> Engine::write_all(std::vector<Write> writes, Dura
   ticket.durability = durability;
   for (Write& write : writes) {
     Prepared prepared = TRY(Prepared::make(std::move(write)));
+    ticket.large |= prepared.body && prepared.body->text().size() >= kLargeBytes;
     ticket.writes.push_back(std::move(prepared));
   }
   return state_->wait_in_queue(ticket);

@@ -10,6 +10,7 @@
 
 #include "store/engine/plan.h"
 #include "tests/store/engine/engine_fixture.h"
+#include "tests/store/engine/slow_disk.h"
 
 namespace coracle::engine {
 namespace {
@@ -498,6 +499,32 @@ TEST_F(EngineTest, many_writers_share_commits) {
   EXPECT_EQ(names(), (std::vector<std::string>{"w0", "w1", "w2", "w3"}));
   for (int w = 0; w < 4; w++)
     EXPECT_EQ(get_string(MUST(engine().get(kConfigMap, key("w" + std::to_string(w))))->json(), "data.value"), "49");
+}
+
+class EngineOnSlowDisk : public EngineFixture {
+ protected:
+  void SetUp() override {
+    options_.vfs = disk.vfs();
+    EngineFixture::SetUp();
+  }
+  void TearDown() override { close(); }  // before the disk goes
+  SlowDisk disk;
+};
+
+// Whoever waits for the commit of a large write does not wait for a second one.
+TEST_F(EngineOnSlowDisk, a_small_write_goes_before_a_large_one_that_waits_too) {
+  Revision large = 0, small = 0;
+  disk.hold_syncs(true);
+  std::jthread first([&] { put("first", "1"); });
+  while (disk.held_syncs() == 0) std::this_thread::yield();
+  std::jthread second([&] { large = put("large", std::string(1 << 20, 'x'))->revision(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // if it is not in the queue by then, it comes last all the same
+  std::jthread third([&] { small = put("small", "1")->revision(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  disk.hold_syncs(false);
+  first.join(), second.join(), third.join();
+  EXPECT_LT(small, large);
+  EXPECT_GT(put("later", "1")->revision(), large);
 }
 
 TEST_F(EngineTest, one_file_has_one_engine) {
