@@ -197,31 +197,33 @@ Result<LabelSelector> LabelSelector::from_json(const json::value* value) {
   if (!value || value->is_null()) return nothing();
   LabelSelector selector;
   for (const auto& [key, wanted] : get_object(*value, "matchLabels")) {
-    std::string field = "matchLabels." + std::string(key);
-    if (!wanted.is_string()) return invalid_field(field, "must be a string");
+    auto field = [&] { return "matchLabels." + std::string(key); };
+    if (!wanted.is_string()) return invalid_field(field(), "must be a string");
     auto term = checked({std::string(key), Operator::in, {std::string(wanted.get_string())}});
-    if (!term) return invalid_field(field, term.error().text());
+    if (!term) return invalid_field(field(), term.error().text());
     selector.terms_.push_back(*std::move(term));
   }
   const json::array& expressions = get_array(*value, "matchExpressions");
+  selector.terms_.reserve(selector.terms_.size() + expressions.size());
   for (size_t i = 0; i < expressions.size(); i++) {
-    std::string field = "matchExpressions[" + std::to_string(i) + "]";
+    auto field = [&] { return "matchExpressions[" + std::to_string(i) + "]"; };
     Term term{std::string(get_string(expressions[i], "key")), Operator::exists, {}};
     std::string_view name = get_string(expressions[i], "operator");
     for (const json::value& one : get_array(expressions[i], "values")) {
-      if (!one.is_string()) return invalid_field(field + ".values", "must be strings");
+      if (!one.is_string()) return invalid_field(field() + ".values", "must be strings");
       term.values.emplace_back(one.get_string());
     }
     if (name == "In") term.op = Operator::in;
     else if (name == "NotIn") term.op = Operator::not_in;
     else if (name == "Exists") term.op = Operator::exists;
     else if (name == "DoesNotExist") term.op = Operator::absent;
-    else return invalid_field(field + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
+    else return invalid_field(field() + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
     bool listed = term.op == Operator::in || term.op == Operator::not_in;
-    if (listed && term.values.empty()) return invalid_field(field + ".values", "must be given for In and NotIn");
-    if (!listed && !term.values.empty()) return invalid_field(field + ".values", "may not be given for Exists and DoesNotExist");
+    if (listed && term.values.empty()) return invalid_field(field() + ".values", "must be given for In and NotIn");
+    if (!listed && !term.values.empty())
+      return invalid_field(field() + ".values", "may not be given for Exists and DoesNotExist");
     auto good = checked(std::move(term));
-    if (!good) return invalid_field(field, good.error().text());
+    if (!good) return invalid_field(field(), good.error().text());
     selector.terms_.push_back(*std::move(good));
   }
   selector.index();

@@ -80,9 +80,13 @@ void check_field(const Field& field, const json::value& value, const std::string
   };
   if (field.shape == Shape::one) return one(value, path, before);
   if (const json::array* items = value.if_array()) {
+    std::string at = path;
     for (size_t i = 0; i < items->size(); ++i) {
       const Before then = before.item(i);
-      if (!then.is((*items)[i])) one((*items)[i], item(path, i), then);
+      if (then.is((*items)[i])) continue;
+      at.resize(path.size());  // in the same memory: there may be very many
+      at.append("[").append(std::to_string(i)).append("]");
+      one((*items)[i], at, then);
     }
   } else if (const json::object* entries = value.if_object()) {
     for (const auto& pair : *entries) {

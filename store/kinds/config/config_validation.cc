@@ -20,7 +20,7 @@ size_t decoded_bytes(std::string_view base64) {
 size_t check_keys(Findings& out, const std::string& path, const json::object& data, bool encoded) {
   size_t bytes = 0;
   for (const auto& pair : data) {
-    out.invalid_all(entry(path, pair.key()), pair.key(), config_key_problems(pair.key()));
+    out.invalid_all([&] { return entry(path, pair.key()); }, pair.key(), config_key_problems(pair.key()));
     std::string_view value = pair.value().is_string() ? std::string_view(pair.value().get_string()) : std::string_view();
     bytes += encoded ? decoded_bytes(value) : value.size();
   }

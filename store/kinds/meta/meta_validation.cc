@@ -27,11 +27,11 @@ void check_selector_requirement(const json::value& value, const std::string& pat
   if (!listed && !bare && !requirement.operator_().empty()) {
     out.invalid(sub(path, "operator"), requirement.operator_(), "not a valid selector operator");
   }
-  if (!requirement.key().empty())
-    out.invalid_all(sub(path, "key"), requirement.key(), qualified_name_problems(requirement.key()));
-  for (size_t i = 0; i < requirement.values().size(); ++i) {
-    out.invalid_all(item(sub(path, "values"), i), requirement.values()[i], label_value_problems(requirement.values()[i]));
-  }
+  if (std::string_view key = requirement.key(); !key.empty())
+    out.invalid_all([&] { return sub(path, "key"); }, key, qualified_name_problems(key));
+  auto values = requirement.values();
+  for (size_t i = 0; i < values.size(); ++i)
+    out.invalid_all([&] { return item(sub(path, "values"), i); }, values[i], label_value_problems(values[i]));
 }
 
 void check_label_selector(const json::value& value, const std::string& path, Findings& out) {

@@ -182,16 +182,17 @@ std::vector<std::string> qualified_name_problems(std::string_view text) {
       "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
   constexpr std::string_view kExpression = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
   std::vector<std::string> out;
-  std::vector<std::string_view> parts = split(text, '/');
-  if (parts.size() > 2) {
+  const size_t slash = text.find('/');
+  const bool has_prefix = slash != text.npos;
+  const std::string_view prefix = text.substr(0, has_prefix ? slash : 0), name = text.substr(has_prefix ? slash + 1 : 0);
+  if (name.find('/') != name.npos) {
     out.push_back("a qualified name " + pattern(kMustConsist, kExpression, {"MyName", "my.name", "123-abc"}) +
                   " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
     return out;
   }
-  std::string_view name = parts.back();
-  if (parts.size() == 2 && parts[0].empty()) out.push_back("prefix part must be non-empty");
-  else if (parts.size() == 2) {
-    for (const std::string& problem : dns_subdomain_problems(parts[0])) out.push_back("prefix part " + problem);
+  if (has_prefix && prefix.empty()) out.push_back("prefix part must be non-empty");
+  else if (has_prefix) {
+    for (const std::string& problem : dns_subdomain_problems(prefix)) out.push_back("prefix part " + problem);
   }
   if (name.empty()) out.push_back("name part must be non-empty");
   else if (name.size() > kLabelMax) out.push_back("name part " + longer_than(kLabelMax));

@@ -42,6 +42,11 @@ class Findings {
 
   // Adds one cause for each of `problems`.
   void invalid_all(const std::string& path, std::string_view value, const std::vector<std::string>& problems);
+  // The same for one of many values: its path is made if there is a problem.
+  template <std::invocable PathOf>
+  void invalid_all(PathOf&& path_of, std::string_view value, const std::vector<std::string>& problems) {
+    if (!problems.empty()) invalid_all(path_of(), value, problems);
+  }
   void not_negative(const std::string& path, int64_t value);
   void between(const std::string& path, int64_t value, int64_t low, int64_t high);
 
