@@ -92,7 +92,7 @@ check() {  # check NAME SECONDS SCRIPT: it must succeed in the machine
   shift 2
   out=$(on "$seconds" "$@" 2>&1); status=$?
   if [ $status -eq 0 ]; then ok "$name"; sed -n 's/^measured: /# /p' <<<"$out"; return 0; fi
-  not_ok "$name"; echo "$out" | sed 's/^/  | /' | tail -n 40; echo "  | (status $status) $*" | cut -c1-300
+  not_ok "$name"; awk '{line[NR] = $0} END {for (i = 1; i <= NR; i++) if (i <= 10 || i > NR - 40) print "  | " line[i]}' <<<"$out"; echo "  | (status $status) $*" | cut -c1-300
   return 1
 }
 

@@ -114,7 +114,7 @@ own=$(($(of ActiveEnterTimestampMonotonic coracled) - $(of InactiveExitTimestamp
 check "… whose course coraclectl boot shows" 60 'coraclectl boot >/tmp/b; cat /tmp/b; grep " s  the API is ready$" /tmp/b && is "$(grep -c " s  pod default/hello-.* is ready" /tmp/b)" 2' || diagnose
 check "… and the shutdown had ended them in good order" 60 'is "$(wc -l </root/data/closed)" 2'
 check "… and remembered what came of them" 60 'until_true 40 eval "is \"\$(of_pod database \"{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.exitCode}\")\" \"2 5\""' || diagnose
-check "… and the node has the address that came after the daemon's start" 60 'until_true 40 eval "coraclectl get nodes -o wide | grep -qw 10.0.2.15"' || diagnose
+check "… and the node has the address that came after the daemon's start" 60 'until_true 40 settled && until_true 40 eval "coraclectl get nodes -o wide | grep -qw 10.0.2.15"' || diagnose
 
 # ---- power cuts ----
 #
@@ -190,8 +190,7 @@ for ((round = 1; $(left) > 0; round++)); do
   "$vm/vm.py" cut "$T"
   for copy in "${copies[@]}"; do if time_is_left; then judge_copy "$copy"; else rm -rf "$copy"; fi; done
   boot
-  # The machine gets its address after the daemon has started, and the daemon then restarts: requests in between are refused.
-  there=$(on 300 'until_true 150 eval "coraclectl get nodes -o wide | grep -w Ready | grep -qw 10.0.2.15" >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
+  there=$(on 300 'until_true 150 settled >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
   judge "$T/acks" "$there" || { diagnose; break; }
   last=$(acknowledged "$T/acks" | awk '$1 == "image" {print $2}' | sort -V | tail -n 1)
   if [ -n "$last" ]; then run_image "$round" "$last" || diagnose; else not_ok "round $round: an image was acknowledged"; fi

@@ -30,6 +30,9 @@ is() { [ "$1" = "$2" ] || { printf 'want: %s\ngot:  %s\n' "$2" "$1"; return 1; }
 of_pod() { coraclectl get pod "$1" -o "jsonpath=$2"; }
 phase_is() { is "$(of_pod "$1" '{.status.phase}')" "$2"; }
 ready() { coraclectl get nodes | grep -qw Ready; }
+# The machine gets its address after the daemon has started at boot, and the daemon then starts anew: requests in between are
+# refused. The Node does not tell, because its status may be the one from before the boot.
+settled() { systemctl show -p StatusText coracled | grep -qw 10.0.2.15 && ready; }
 hello_runs() { is "$(coraclectl get deployment hello -o 'jsonpath={.status.readyReplicas}')" 2; }
 # fetch ADDRESS: prints the page at its port 80. The shell does this itself, so no name lookup is involved.
 fetch() { timeout 5 bash -c "exec 5<>/dev/tcp/$1/80 && printf 'GET / HTTP/1.0\r\n\r\n' >&5 && sed '1,/^\r*\$/d' <&5"; }
