@@ -235,7 +235,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
        }},
       {"maxPods",
        [](Config& config, const json::value& value) -> Result<void> {
-         int64_t pods = TRY(number_of(value, 1, 250));
+         int64_t pods = TRY(number_of(value, 1, 1000));
          config.max_pods = int(pods);
          return {};
        }},
@@ -288,6 +288,13 @@ Error wrong_together(const std::vector<ConfigText>& texts, const std::vector<std
   return Error(Code::invalid, what);
 }
 
+// Addresses for pods: without those of the network, of the gateway and for broadcasts. 0: the range cannot be read, which the
+// network reports.
+int64_t addresses_in(std::string_view pod_cidr) {
+  auto bits = parse_number<uint32_t>(pod_cidr.substr(std::min(pod_cidr.find('/'), pod_cidr.size() - 1) + 1));
+  return bits && *bits <= 30 ? (int64_t(1) << (32 - *bits)) - 3 : 0;
+}
+
 }  // namespace
 
 std::vector<std::string> setting_names() {
@@ -331,6 +338,12 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
                           "shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is " +
                               format_duration(std::chrono::seconds(config.shutdown_grace_period_critical_pods)) +
                               ", unless the settings say otherwise");
+  // A smaller range is enough where pods are few, or in the network of the machine.
+  const int64_t addresses = addresses_in(config.pod_cidr);
+  if (config.max_pods > Config::kPodsInAnyRange && addresses > 0 && config.max_pods > addresses)
+    return wrong_together(texts, {"maxPods", "podCIDR"},
+                          "maxPods: " + std::to_string(config.max_pods) + " pods need a larger podCIDR: " + config.pod_cidr +
+                              " has " + std::to_string(addresses) + " addresses for pods");
   if (config.image_gc_low_percent >= config.image_gc_high_percent)
     return wrong_together(texts, {"imageGCLowThresholdPercent", "imageGCHighThresholdPercent"},
                           "imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is " +

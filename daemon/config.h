@@ -52,7 +52,8 @@ struct Config {
   uint16_t node_port_first = kinds::kDefaultNodePortFirst;  // nodePortRange: "30000-32767"
   uint16_t node_port_last = kinds::kDefaultNodePortLast;
   int node_monitor_grace = 50;  // nodeMonitorGracePeriod: seconds until a remote node without heartbeats is not ready
-  int max_pods = 110;           // maxPods
+  static constexpr int kPodsInAnyRange = 250;
+  int max_pods = 110;  // maxPods: up to 1000; more than 250 need as many addresses in podCIDR
   // Shutdown of the machine: the total time for the termination of all pods, and the part of it that is reserved for pods of the
   // critical priority classes. A pod's own grace period applies if it is shorter. Source: kubelet's configuration.
   int shutdown_grace_period = 120;               // shutdownGracePeriod: "2m"

@@ -146,6 +146,13 @@ TEST(Config, names_the_line_that_is_wrong) {
   EXPECT_EQ(error_of("", "port: 1\nimageGCHighThresholdPercent: 70\n"), file + ": line 2: " + low);
   EXPECT_EQ(error_of("imageGCLowThresholdPercent: 80\n", "imageGCHighThresholdPercent: 70\n"), vendor + ": line 1: " + low)
       << "the one that the error is about";
+  EXPECT_EQ(error_of("", "maxPods: 250\npodCIDR: 10.0.0.0/28\n"), "") << "few addresses may be enough";
+  EXPECT_EQ(error_of("", "maxPods: 509\npodCIDR: 10.0.0.0/23\n"), "");
+  EXPECT_EQ(error_of("", "podCIDR: 10.0.0.0/23\nmaxPods: 510\n"),
+            file + ": line 2: maxPods: 510 pods need a larger podCIDR: 10.0.0.0/23 has 509 addresses for pods");
+  EXPECT_EQ(error_of("", "maxPods: 300\n"),
+            file + ": line 1: maxPods: 300 pods need a larger podCIDR: 10.244.0.0/24 has 253 addresses for pods");
+  EXPECT_EQ(error_of("", "maxPods: 1001\n"), file + ": line 1: maxPods: must be a number from 1 to 1000, is 1001");
   EXPECT_EQ(error_of("", "\nshutdownGracePeriod: 10s\n"),
             file +
                 ": line 2: shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is 20s, unless the "
