@@ -380,5 +380,35 @@ TEST(Usage, scopes_of_pods) {
   }
 }
 
+TEST(Quota, knows_which_limits_a_kind_uses) {
+  json::object limits;
+  for (const char* name :
+       {"pods", "count/pods", "cpu", "requests.memory", "hugepages-2Mi", "requests.hugepages-2Mi", "requests.example.com/gpu",
+        "example.com/gpu", "services", "services.nodeports", "count/services", "persistentvolumeclaims", "requests.storage",
+        "count/persistentvolumeclaims", "fast.storageclass.storage.k8s.io/requests.storage", "configmaps", "count/configmaps",
+        "count/deployments.apps", "count/widgets.example.com"})
+    limits[name] = "1";
+  const std::pair<const Kind&, std::vector<std::string>> uses[] = {
+      {kPod,
+       {"count/pods", "cpu", "hugepages-2Mi", "pods", "requests.example.com/gpu", "requests.hugepages-2Mi", "requests.memory"}},
+      {kService, {"count/services", "services", "services.nodeports"}},
+      {kPersistentVolumeClaim,
+       {"count/persistentvolumeclaims", "fast.storageclass.storage.k8s.io/requests.storage", "persistentvolumeclaims",
+        "requests.storage"}},
+      {kConfigMap, {"configmaps", "count/configmaps"}},
+      {kDeployment, {"count/deployments.apps"}},
+      {kServiceAccount, {}}};
+  for (const auto& [kind, names] : uses) EXPECT_EQ(quota::tracked(kind, limits), names) << kind.resource;
+}
+
+TEST(Quota, compares_amounts_and_not_their_texts) {
+  const json::object one{{"cpu", "1"}, {"pods", 3}}, same{{"pods", "3"}, {"cpu", "1000m"}};
+  EXPECT_TRUE(quota::same_amounts(one, same));
+  EXPECT_FALSE(quota::same_amounts(one, {{"cpu", "1"}}));
+  EXPECT_FALSE(quota::same_amounts(one, {{"cpu", "1"}, {"memory", "3"}}));
+  EXPECT_FALSE(quota::same_amounts(one, {{"cpu", "2"}, {"pods", "3"}}));
+  EXPECT_TRUE(quota::same_amounts({}, {}));
+}
+
 }  // namespace
 }  // namespace coracle::admission
