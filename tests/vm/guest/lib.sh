@@ -63,5 +63,8 @@ whole_images() {
     [ -e "$round" ] && cmp -s "${round%/round}/bin/busybox" /bin/busybox && echo "whole localhost/cut:$(cat "$round")"
   done
   [ -d "$images/staging" ] || echo "damaged: there is no $images/staging"
-  find "$images/staging" "$images/partial" -mindepth 1 -maxdepth 1 -printf 'half-made %p\n' 2>/dev/null
+  local half_made="find $images/staging $images/partial -mindepth 1 -maxdepth 1 -printf 'half-made %p\\n'"
+  # What a pod that starts needs is made there, and gone in a moment. What a power cut left would stay.
+  until_true 30 eval "! $half_made | grep ." >/dev/null 2>&1 || eval "$half_made" 2>/dev/null
+  return 0
 }
