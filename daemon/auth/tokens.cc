@@ -167,8 +167,8 @@ Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vecto
 Result<UserPtr> Tokens::user_of(std::string_view token, RecentToken& recent) const {
   const SteadyTime now = registry_.clock().steady();
   const Revision revision = registry_.engine().revision();  // read first: what holds afterwards has held at this revision
-  bool is_known = recent.finding && now < recent.until && same_secret(token, recent.token) &&
-                  (revision == recent.held_at ? is_usable_at(*recent.finding, registry_.clock().now()) : holds(*recent.finding));
+  bool is_known =
+      recent.finding && now < recent.until && same_secret(token, recent.token) && holds(*recent.finding, recent.held_at);
   if (!is_known) {
     recent = {};
     Verified verified = TRY(verify(token, {}));
@@ -180,8 +180,9 @@ Result<UserPtr> Tokens::user_of(std::string_view token, RecentToken& recent) con
 }
 
 // Whether what was found is as true now as when it was found.
-bool Tokens::holds(const Finding& finding) const {
-  return is_usable_at(finding, registry_.clock().now()) && registry_.engine().unchanged(finding.rests_on);
+bool Tokens::holds(const Finding& finding, Revision held_at) const {
+  const engine::Engine& engine = registry_.engine();
+  return is_usable_at(finding, registry_.clock().now()) && (engine.revision() == held_at || engine.unchanged(finding.rests_on));
 }
 
 Result<FindingPtr> Tokens::finding_on(std::string_view token, const TokenDigest& digest) const {

@@ -52,7 +52,8 @@ class Tokens : public registry::TokenIssuer {
  private:
   Result<json::object> bind(const Object& account, view::BoundObjectReference reference) const;
   Result<FindingPtr> finding_on(std::string_view token, const TokenDigest& digest) const;
-  bool holds(const Finding& finding) const;
+  // `held_at`: a revision of the store at which it held; 0: unknown.
+  bool holds(const Finding& finding, Revision held_at = 0) const;
   Result<Finding> find_out(std::string_view token) const;
   Result<Finding> find_out_bound(const json::value& claims) const;
   Result<Finding> find_out_lasting(const json::value& claims, std::string_view token) const;

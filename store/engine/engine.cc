@@ -60,10 +60,9 @@ struct Line {
   bool handed = false;  // the engine's thread is the leader
 
   std::vector<Ticket*> take() {
-    auto last = std::stable_partition(waiting.begin(), waiting.end(), [](const Ticket* ticket) { return !ticket->large; });
-    const bool puts_off = last != waiting.begin() && last != waiting.end();
-    if (puts_off) std::for_each(last, waiting.end(), [](Ticket* ticket) { ticket->large = false; });
-    else last = waiting.end();
+    auto large = std::stable_partition(waiting.begin(), waiting.end(), [](const Ticket* ticket) { return !ticket->large; });
+    std::for_each(large, waiting.end(), [](Ticket* ticket) { ticket->large = false; });  // they are put off once
+    auto last = large == waiting.begin() ? waiting.end() : large;
     last = waiting.begin() + std::min(last - waiting.begin(), ptrdiff_t(kLedMax));
     std::vector<Ticket*> taken(waiting.begin(), last);
     waiting.erase(waiting.begin(), last);
