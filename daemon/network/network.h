@@ -24,7 +24,7 @@
 namespace coracle::network {
 
 struct Config {
-  std::string pod_cidr = kinds::kDefaultPodCidr;  // 253 pods; the first address is the gateway
+  std::string pod_cidr = kinds::kDefaultPodCidr;  // the first address is the gateway
   std::string service_cidr = kinds::kDefaultServiceCidr;
   std::string dns_address = kinds::kDefaultDnsAddress;  // in service_cidr
   std::string domain = "cluster.local";

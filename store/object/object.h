@@ -145,7 +145,7 @@ class Object : public std::enable_shared_from_this<const Object> {
   // The parsed form. Thread-safe; parses on first use. The reference is valid while this object is held.
   const json::value& json() const;
 
-  // Shortcuts for json(). Those of what few objects have do not parse one that has it not.
+  // Shortcuts for json(). An object whose text lacks what is asked for is not parsed, except for its labels.
   std::string_view label(std::string_view name) const;       // "" if absent
   std::string_view annotation(std::string_view name) const;  // "" if absent
   const json::object& labels() const;
