@@ -27,8 +27,8 @@ constexpr const char* kSettings =
     "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; PRAGMA cache_size=-128; PRAGMA mmap_size=0;"
     "PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=4194304;"
     "PRAGMA trusted_schema=OFF;";
-// A checkpoint is due after so many pages of 4 KiB. It is not put off any more by a commit that finds kLogPagesMax. After it, the
-// log begins anew and is truncated to 4 MiB, so it cannot grow without limit.
+// A checkpoint is due after so many pages of 4 KiB, and is not put off any more after kLogPagesMax. After it, the log begins anew
+// and is truncated to 4 MiB, so it cannot grow without limit.
 constexpr int kLogPages = 1000, kLogPagesMax = 1400;
 
 // Creates the tables in a new file; rejects files that are not a store or have a newer layout.
@@ -190,7 +190,6 @@ Result<void> Disk::write_rows(const std::vector<Row>& rows, std::optional<Revisi
 
 Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> reserve) {
   if (!file_) TRY(open_late().wrap("write to the store"));
-  const int log_pages_before = log_pages_;
   auto done = write_rows(rows, reserve);
   if (!done) {
     file_->database.roll_back();
@@ -201,11 +200,12 @@ Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> 
   if (frozen_log_bytes_max_)
     if (uint64_t bytes = std::filesystem::file_size(path_ + "-wal", absent); !absent && bytes > *frozen_log_bytes_max_)
       melted_ = true, thaw();
-  if (log_is_long() && log_pages_before >= kLogPagesMax) checkpoint();
   return {};
 }
 
 bool Disk::log_is_long() const { return file_ && !frozen_log_bytes_max_ && log_pages_ >= checkpoint_at_; }
+
+bool Disk::log_is_too_long() const { return log_is_long() && log_pages_ >= kLogPagesMax; }
 
 void Disk::checkpoint() {
   auto done = file_->database.execute("PRAGMA wal_checkpoint(PASSIVE)");

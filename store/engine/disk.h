@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disk: the engine's file, with one table of objects by row id and one row of marks. It is read once, at the start. After that it
 // is only written, in transactions that are synced when commit() returns: they are in the log then. checkpoint() writes what is
-// in the log into the file; that takes as long as several commits, so it is done when nobody waits.
+// in the log into the file; that takes as long as several commits, so it is done when nobody waits, if possible.
 //
 // On a read-only file system (often after I/O errors) a copy in memory is read instead, because SQLite cannot open its log there.
 // Then commits fail until the file becomes writable.
@@ -53,8 +53,9 @@ class Disk {
   // Records that no writes are pending: the next start continues from `revision`.
   Result<void> mark_clean(Revision revision);
 
-  bool log_is_long() const;  // checkpoint() has something to do. False while the file is frozen
-  void checkpoint();         // on failure it is due again later; the next commit has the error, if it lasts
+  bool log_is_long() const;      // checkpoint() has something to do. False while the file is frozen
+  bool log_is_too_long() const;  // and is not put off any more
+  void checkpoint();             // on failure it is due again later; the next commit has the error, if it lasts
 
   // ---- maintenance ----
   // Checks the file with SQLite, reading from the medium and not from the page cache; empty: no problems. Then calls `each` with

@@ -35,8 +35,9 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr size_t kLedMax = 256;  // writers per batch
-// From so many bytes a write takes longer than those of many others together.
-constexpr size_t kLargeBytes = 256 << 10;
+// From so many bytes a write takes longer than those of many others together. Large ones are written down apart from small ones,
+// as many in one batch as have kLargeTogetherMax bytes.
+constexpr size_t kLargeBytes = 256 << 10, kLargeTogetherMax = 4 << 20;
 // Number of revisions to reserve on the disk at once. It is large because changes that are never written to the disk use
 // revisions too, and must not cause writes; with one renewal every ten seconds it lasts four months.
 constexpr Revision kReservedAhead = 1 << 20;
@@ -49,7 +50,8 @@ struct Ticket {  // a queued writer
   Durability durability = Durability::durable;
   bool flush = false;
   std::function<void()> task;  // instead of writes: work that needs the leader's state
-  bool large = false;          // once, the smaller ones that came after it go first: each waits for one large write, not for two
+  size_t bytes = 0;            // of the writes
+  bool is_large() const { return bytes >= kLargeBytes; }
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
   WaitOnce served;  // after it is given, the ticket may be destroyed
 };
@@ -59,14 +61,35 @@ struct Line {
   bool led = false;     // there is a leader
   bool handed = false;  // the engine's thread is the leader
 
-  std::vector<Ticket*> take() {
-    auto large = std::stable_partition(waiting.begin(), waiting.end(), [](const Ticket* ticket) { return !ticket->large; });
-    std::for_each(large, waiting.end(), [](Ticket* ticket) { ticket->large = false; });  // they are put off once
-    auto last = large == waiting.begin() ? waiting.end() : large;
-    last = waiting.begin() + std::min(last - waiting.begin(), ptrdiff_t(kLedMax));
-    std::vector<Ticket*> taken(waiting.begin(), last);
-    waiting.erase(waiting.begin(), last);
-    return taken;
+  bool long_work_next = false;  // small writes have gone before it
+
+  struct Turn {
+    std::vector<Ticket*> led;
+    bool tidies = false;  // writes the log into the file, and nothing else
+  };
+
+  // The next batch. Small writes take turns with what lasts long, so that they wait for one of these at most: large writes, and a
+  // log that is too long (`log_is_too_long`). One that is long (`log_is_long`) goes into the file when nobody waits.
+  Turn take(bool log_is_long, bool log_is_too_long) {
+    const auto is_small = [](const Ticket* ticket) { return !ticket->is_large(); };
+    const auto first_large = std::stable_partition(waiting.begin(), waiting.end(), is_small);
+    const bool any_small = first_large != waiting.begin(), any_large = first_large != waiting.end();
+    const bool lasts_long = long_work_next || !any_small;
+    if (lasts_long && (log_is_too_long || (log_is_long && waiting.empty()))) {
+      long_work_next = false;
+      return {{}, true};
+    }
+    const bool takes_large = lasts_long && any_large;
+    auto begin = takes_large ? first_large : waiting.begin(), end = begin;
+    const auto limit = takes_large ? waiting.end() : first_large;
+    for (size_t bytes = 0; end != limit && size_t(end - begin) < kLedMax; ++end) {
+      bytes += (*end)->bytes;
+      if (takes_large && end != begin && bytes > kLargeTogetherMax) break;
+    }
+    Turn turn{{begin, end}, false};
+    waiting.erase(begin, end);
+    long_work_next = !takes_large && (any_large || log_is_too_long);
+    return turn;
   }
 };
 
@@ -112,7 +135,7 @@ struct Engine::State {
   Result<Listing> read(const Kind& kind, const ListOptions& options) const;
   Result<std::vector<ObjectPtr>> wait_in_queue(Ticket& ticket);
   void lead(const std::vector<Ticket*>& all);
-  Result<void> lead_together(const std::vector<Ticket*>& led);
+  Result<void> lead_together(const std::vector<Ticket*>& led, bool on_disk);
   bool confirms_pending(const Plan& plan, const Ticket& ticket) const;
   Result<void> write_down(const Plan& plan);
   void go_unmarked();
@@ -310,7 +333,7 @@ Result<std::vector<ObjectPtr>> Engine::write_all(std::vector<Write> writes, Dura
   ticket.durability = durability;
   for (Write& write : writes) {
     Prepared prepared = TRY(Prepared::make(std::move(write)));
-    ticket.large |= prepared.body && prepared.body->text().size() >= kLargeBytes;
+    if (prepared.body) ticket.bytes += prepared.body->text().size();
     ticket.writes.push_back(std::move(prepared));
   }
   return state_->wait_in_queue(ticket);
@@ -416,7 +439,7 @@ std::chrono::steady_clock::time_point Engine::last_written() const {
 Result<std::vector<ObjectPtr>> Engine::State::wait_in_queue(Ticket& ticket) {
   std::vector<Ticket*> led = line.with([&](Line& line) {
     line.waiting.push_back(&ticket);
-    return std::exchange(line.led, true) ? std::vector<Ticket*>() : line.take();
+    return std::exchange(line.led, true) ? std::vector<Ticket*>() : line.take(false, false).led;
   });
   if (led.empty()) {
     ticket.served.wait();
@@ -433,21 +456,20 @@ Result<std::vector<ObjectPtr>> Engine::State::wait_in_queue(Ticket& ticket) {
   return *std::move(ticket.outcome);
 }
 
-// The "store-leader" thread: sleeps until it becomes the leader. It writes a long log into the file when nobody waits.
+// The "store-leader" thread: sleeps until it becomes the leader. It also writes a long log into the file.
 void Engine::State::keep_leading(std::stop_token stop) {
   auto handed = [](const Line& line) { return line.handed; };
   while (line.wait(stop, handed, handed)) {
     for (;;) {
-      bool tidies = false;
-      std::vector<Ticket*> led = line.with([&](Line& line) {
-        tidies = line.waiting.empty() && disk->log_is_long();
-        line.led = line.handed = tidies || !line.waiting.empty();
-        return line.take();
+      Line::Turn turn = line.with([&](Line& line) {
+        Line::Turn turn = line.take(disk->log_is_long(), disk->log_is_too_long());
+        line.led = line.handed = turn.tidies || !turn.led.empty();
+        return turn;
       });
-      if (tidies) disk->checkpoint();
-      else if (led.empty()) break;
-      lead(led);
-      for (Ticket* each : led) each->served.give();
+      if (turn.tidies) disk->checkpoint();
+      else if (turn.led.empty()) break;
+      lead(turn.led);
+      for (Ticket* each : turn.led) each->served.give();
     }
   }
 }
@@ -460,7 +482,7 @@ void Engine::State::lead(const std::vector<Ticket*>& all) {
     else led.push_back(ticket);
   }
   if (led.empty()) return;
-  auto done = lead_together(led);
+  auto done = lead_together(led, true);
   if (done) return;
   // The disk write has failed. Durable writes fail with it; soft ones need no disk and are decided again without them.
   std::vector<Ticket*> soft;
@@ -470,13 +492,14 @@ void Engine::State::lead(const std::vector<Ticket*>& all) {
   }
   if (soft.empty()) return;
   if (last > disk->reserved() && disk_takes_nothing(done.error())) go_unmarked();
-  auto again = lead_together(soft);
+  auto again = lead_together(soft, false);
   if (again) return;
   for (Ticket* ticket : soft) ticket->outcome = again.error();
 }
 
-// Errors: the disk's; then no write has been applied.
-Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
+// `on_disk`: large writes go there at once, also soft ones, which a small one would have to take along otherwise. Errors: the
+// disk's; then no write has been applied.
+Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led, bool on_disk) {
   auto find = [this](const Kind& kind, const Key& key) {
     return memory.with([&](const Memory& memory) {
       const Memory::Entry* found = memory.find(kind, key);
@@ -492,7 +515,7 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
     ticket->outcome = plan.add(ticket->writes);
     bool changes = plan.changes().size() > before;
     bool is_promised = ticket->durability == Durability::durable && ticket->outcome->ok();
-    durable |= ticket->flush || (is_promised && (changes || confirms_pending(plan, *ticket)));
+    durable |= ticket->flush || (is_promised && (changes || confirms_pending(plan, *ticket))) || (on_disk && ticket->is_large());
     if (changes) softest = std::min(softest, ticket->durability);
   }
   note_space(plan.space());

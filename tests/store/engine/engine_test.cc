@@ -511,7 +511,37 @@ class EngineOnSlowDisk : public EngineFixture {
   SlowDisk disk;
 };
 
-// Whoever waits for the commit of a large write does not wait for a second one.
+// A small write waits for the commit of one large one at most.
+TEST_F(EngineOnSlowDisk, large_writes_are_committed_one_by_one) {
+  disk.hold_syncs(true);
+  std::jthread first([&] { put("first", "1"); });
+  while (disk.held_syncs() == 0) std::this_thread::yield();
+  const size_t syncs_before = disk.syncs();
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 3; i++)
+    others.emplace_back([&, i] { put("large" + std::to_string(i), std::string(2'500'000, 'x'), Durability::soft); });
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(50));  // if they are not in the queue by then, they are alone all the same
+  disk.hold_syncs(false);
+  first.join(), others.clear();
+  EXPECT_GE(disk.syncs() - syncs_before, 3u);
+  EXPECT_EQ(names().size(), 4u);
+}
+
+TEST_F(EngineOnSlowDisk, many_large_writes_that_are_not_the_largest_are_committed_together) {
+  disk.hold_syncs(true);
+  std::jthread first([&] { put("first", "1"); });
+  while (disk.held_syncs() == 0) std::this_thread::yield();
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 8; i++) others.emplace_back([&, i] { put("large" + std::to_string(i), std::string(300'000, 'x')); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const size_t syncs_before = disk.syncs();
+  disk.hold_syncs(false);
+  first.join(), others.clear();
+  EXPECT_LT(disk.syncs() - syncs_before, 8u);
+  EXPECT_EQ(names().size(), 9u);
+}
+
 TEST_F(EngineOnSlowDisk, a_small_write_goes_before_a_large_one_that_waits_too) {
   Revision large = 0, small = 0;
   disk.hold_syncs(true);
@@ -525,6 +555,27 @@ TEST_F(EngineOnSlowDisk, a_small_write_goes_before_a_large_one_that_waits_too) {
   first.join(), second.join(), third.join();
   EXPECT_LT(small, large);
   EXPECT_GT(put("later", "1")->revision(), large);
+}
+
+// A small write would have to take it along.
+TEST_F(EngineTest, a_large_soft_write_goes_to_the_disk_at_once) {
+  close();
+  options_.soft_delay = options_.lazy_delay = std::chrono::hours(1);
+  reopen();
+  put("small", "1", Durability::soft);
+  EXPECT_EQ(rows_of_a_copy(), 0u);
+  put("large", std::string(1 << 20, 'x'), Durability::soft);
+  EXPECT_EQ(rows_of_a_copy(), 2u);
+}
+
+TEST_F(EngineOnSlowDisk, a_large_soft_write_does_not_need_the_disk) {
+  disk.set_failing(true);
+  put("large", std::string(1 << 20, 'x'), Durability::soft);
+  EXPECT_FALSE(try_put("durable", "1", std::nullopt));
+  EXPECT_EQ(names(), std::vector<std::string>{"large"});
+  disk.set_failing(false);
+  put("durable", "1");
+  EXPECT_EQ(rows_of_a_copy(), 2u);
 }
 
 TEST_F(EngineTest, one_file_has_one_engine) {
