@@ -46,19 +46,6 @@ class SnapshotMemory : public json::memory_resource {
     for (const auto& block : blocks_) Block::free(block);
   }
 
-  // No block is added any more, so that copies made from now on take what is left of them, then the heap. Returns their size,
-  // with what is on the heap already. Call before other threads have a value in it.
-  size_t close() {
-    size_t size = 0, count = 0;
-    for (; count < kBlocksMax; ++count) {
-      const Block* block = blocks_[count].load(std::memory_order_acquire);
-      if (!block) break;
-      size += sizeof(Block) + block->size;
-    }
-    count_.store(count, std::memory_order_relaxed);
-    return size + on_heap_.load(std::memory_order_relaxed);
-  }
-
  private:
   static constexpr size_t kAlignment = alignof(std::max_align_t), kBlocksMax = 4;
 
@@ -87,12 +74,11 @@ class SnapshotMemory : public json::memory_resource {
 
   void* do_allocate(size_t size, size_t) override {
     size_t wanted = (size + kAlignment - 1) / kAlignment * kAlignment;
-    for (size_t i = 0, count = count_.load(std::memory_order_relaxed); i < count; i++) {
+    for (size_t i = 0; i < count_; i++) {
       Block* block = blocks_[i].load(std::memory_order_acquire);
       if (!block) block = add_block(i);
       if (void* taken = block->take(wanted)) return taken;
     }
-    on_heap_.fetch_add(size, std::memory_order_relaxed);
     return ::operator new(size);
   }
   // The first thread adds it; others use that.
@@ -103,20 +89,18 @@ class SnapshotMemory : public json::memory_resource {
     Block::free(fresh);
     return none;
   }
-  void do_deallocate(void* what, size_t size, size_t) override {
+  void do_deallocate(void* what, size_t, size_t) override {
     auto* at = static_cast<char*>(what);
     for (const auto& each : blocks_) {
       const Block* block = each.load(std::memory_order_acquire);
       if (!block) break;
       if (block->holds(at)) return;
     }
-    on_heap_.fetch_sub(size, std::memory_order_relaxed);
     ::operator delete(what);
   }
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
-  std::atomic<size_t> count_;                           // at most so many blocks
-  std::atomic<size_t> on_heap_ = 0;                     // bytes
+  const size_t count_;                                  // at most so many blocks
   std::array<std::atomic<Block*>, kBlocksMax> blocks_;  // all of the same size; the first always exists
 };
 
@@ -127,14 +111,16 @@ std::mutex& awake_mutex(const RestingObject* object) {
 }
 
 // Recently parsed objects, so that they are not parsed again. The oldest is dropped first. One that does not fit among them has a
-// place of its own: it is not parsed by each reader, and the others stay.
+// place of its own: it is not parsed by each reader, and the others stay. There are two such places, because who writes a large
+// object often writes its copy: a Deployment's ReplicaSet.
 class KeptParsed {
  public:
   void add(ObjectPtr object) {
     const size_t weight = std::max(3 * object->text().size(), sys::PagePool::kPage) + kBeside;
     std::vector<ObjectPtr> gone;  // freed outside the lock
     kept_.with([&](Kept& kept) {
-      if (weight > kKeptParsedBytes) return gone.push_back(std::exchange(kept.large, std::move(object)));
+      if (weight > kKeptParsedBytes)
+        return gone.push_back(std::exchange(kept.large[1], std::exchange(kept.large[0], std::move(object))));
       kept.bytes += weight;
       kept.objects.push_back({std::move(object), weight});
       make_room(kept, gone);
@@ -146,7 +132,8 @@ class KeptParsed {
     const size_t weight = parsed_bytes + kBeside;
     std::vector<ObjectPtr> gone;
     kept_.with([&](Kept& kept) {
-      if (kept.large.get() == &before) return gone.push_back(std::exchange(kept.large, now));
+      for (ObjectPtr& large : kept.large)
+        if (large.get() == &before) return gone.push_back(std::exchange(large, now));
       auto its = std::find_if(kept.objects.rbegin(), kept.objects.rend(),  // mostly it is one of the last
                               [&](const Entry& entry) { return entry.object.get() == &before; });
       if (its == kept.objects.rend() || weight > kKeptParsedBytes) return;
@@ -173,8 +160,8 @@ class KeptParsed {
   };
   struct Kept {
     std::deque<Entry, sys::SlabAllocator<Entry>> objects;
-    size_t bytes = 0;  // of `objects`
-    ObjectPtr large;
+    size_t bytes = 0;                // of `objects`
+    std::array<ObjectPtr, 2> large;  // the newer first
   };
   static void make_room(Kept& kept, std::vector<ObjectPtr>& gone) {
     while (kept.bytes > kKeptParsedBytes) {
@@ -307,7 +294,8 @@ std::string_view member(const json::object& map, std::string_view name) {
   return text ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
-constexpr size_t kHeapPerText = 8;  // bytes of the heap for a byte of text: about, with what the allocator adds
+constexpr size_t kParsedPerText = 8;      // bytes of the parsed form for a byte of text, at most
+constexpr size_t kLargeText = 256 << 10;  // its parsed form does not fit into three times the size if it has many small values
 
 size_t size_of(const std::string_view (&pieces)[3]) { return pieces[0].size() + pieces[1].size() + pieces[2].size(); }
 
@@ -465,13 +453,11 @@ size_t Object::take_over(json::value parsed) const {
   bool of_one_thread = parsed.storage().is_deallocate_trivial();  // a monotonic_resource is not thread-safe for copies
   if (!parsed.is_object() || of_one_thread) return 0;
   coracle::make(parsed, "metadata.resourceVersion") = std::to_string(revision());
-  auto* blocks = dynamic_cast<SnapshotMemory*>(parsed.storage().get());
-  const size_t size = blocks ? blocks->close() : kHeapPerText * text().size();
   std::call_once(parse_once_, [&] {
     new (&json_) json::value(std::move(parsed));
     is_parsed_.store(true, std::memory_order_release);
   });
-  return size;
+  return kParsedPerText * text().size();
 }
 
 ObjectPtr Object::with_revision(Revision revision, json::value body, const Object* replaced) const {
@@ -512,7 +498,8 @@ const json::value& Object::json() const {
     options.max_depth = kJsonDepthMax;
     alignas(json::value) unsigned char stack[kJsonParserStack];
     json::stream_parser parser({}, options, stack);
-    parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 3, 1));
+    const size_t size = text().size();
+    parser.reset(size < kLargeText ? json::make_shared_resource<SnapshotMemory>(size * 3, 1) : body_memory(text()));
     json::error_code failed;
     (void)parser.write(text(), failed);  // valid JSON, from make() or from_text()
     if (!failed) parser.finish(failed);

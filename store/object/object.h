@@ -7,7 +7,7 @@
 // Caches therefore hold RestingObjects, one block of memory each, and create Objects on demand:
 //   RestingObject, in a cache ──awake()──▶ one Object for all concurrent users ──json()──▶ parsed once
 //                            ◀──at_rest()──
-// The Object is freed with its last user; recently used ones are kept, up to some megabytes (kKeptParsedBytes), and the last one
+// The Object is freed with its last user; recently used ones are kept, up to some megabytes (kKeptParsedBytes), and the last two
 // that alone would need more. Receivers of a change avoid the parsing, because the written JSON is passed along (with_revision);
 // so does the next change, because what was written takes the place of the state that it was made from among those kept.
 #pragma once
@@ -36,7 +36,7 @@ struct OwnerReference {
   bool block_owner_deletion = false;
 };
 
-constexpr size_t kKeptParsedBytes = 4 << 20;  // per process, approximate, without the large one
+constexpr size_t kKeptParsedBytes = 4 << 20;  // per process, approximate, without the large ones
 // Frees kept Objects that have no other user, for idle times. Thread-safe.
 void forget_parsed();
 

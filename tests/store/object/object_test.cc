@@ -190,10 +190,10 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
 }
 
-// However many read it, it is parsed once, and it does not drive out the others.
-TEST(Object, a_large_object_is_kept_beside_the_others) {
+// However many read them, each is parsed once, and they do not drive out the others.
+TEST(Object, two_large_objects_are_kept_beside_the_others) {
   const std::string large =
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large","namespace":"d","uid":"u"},"data":{"k":")" +
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large","namespace":"d","uid":"u","resourceVersion":"1"},"data":{"k":")" +
       std::string(kKeptParsedBytes / 2, 'x') + "\"}}";
   RestingPtr small = MUST(made(kWeb))->at_rest();
   auto look = [](const RestingPtr& resting) {
@@ -203,16 +203,28 @@ TEST(Object, a_large_object_is_kept_beside_the_others) {
   };
   forget_parsed();
   std::weak_ptr<const Object> seen_small = look(small);
-  RestingPtr first = MUST(made(large.c_str(), kConfigMap))->at_rest(), second = MUST(made(large.c_str(), kConfigMap))->at_rest();
-  std::weak_ptr<const Object> seen_first = look(first);
+  auto make_large = [&] { return MUST(made(large.c_str(), kConfigMap))->at_rest(); };
+  RestingPtr first = make_large(), second = make_large(), third = make_large();
+  std::weak_ptr<const Object> seen_first = look(first), seen_second = look(second);
   EXPECT_FALSE(seen_first.expired());
-  EXPECT_FALSE(seen_small.expired());
-  std::weak_ptr<const Object> seen_second = look(second);
-  EXPECT_TRUE(seen_first.expired()) << "only the last one";
   EXPECT_FALSE(seen_second.expired());
   EXPECT_FALSE(seen_small.expired());
+  std::weak_ptr<const Object> seen_third = look(third);
+  EXPECT_TRUE(seen_first.expired()) << "only the last two";
+  EXPECT_FALSE(seen_second.expired());
+  EXPECT_FALSE(seen_third.expired());
+  EXPECT_FALSE(seen_small.expired());
+  {
+    json::value body = changeable_copy(*second->awake());
+    ObjectPtr prepared = MUST(Object::make(kConfigMap, body)), awake = second->awake();
+    std::weak_ptr<const Object> changed = prepared->with_revision(2, std::move(body), awake.get());
+    awake.reset();
+    EXPECT_TRUE(seen_second.expired());
+    EXPECT_FALSE(changed.expired()) << "the next state takes its place";
+    EXPECT_FALSE(seen_third.expired());
+  }
   forget_parsed();
-  EXPECT_TRUE(seen_second.expired());
+  EXPECT_TRUE(seen_third.expired());
 }
 
 TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
