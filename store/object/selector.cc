@@ -193,41 +193,62 @@ LabelSelector LabelSelector::nothing() {
 
 Result<LabelSelector> LabelSelector::parse(std::string_view text) { return LabelSelectorParser(text).parse(); }
 
+Result<LabelSelector::Term> LabelSelector::term_of_label(std::string_view key, const json::value& wanted) {
+  auto field = [&] { return "matchLabels." + std::string(key); };
+  if (!wanted.is_string()) return invalid_field(field(), "must be a string");
+  auto term = checked({std::string(key), Operator::in, {std::string(wanted.get_string())}});
+  if (!term) return invalid_field(field(), term.error().text());
+  return term;
+}
+
+Result<LabelSelector::Term> LabelSelector::term_of_expression(const json::value& expression, size_t index) {
+  auto field = [&] { return "matchExpressions[" + std::to_string(index) + "]"; };
+  Term term{std::string(get_string(expression, "key")), Operator::exists, {}};
+  std::string_view name = get_string(expression, "operator");
+  for (const json::value& one : get_array(expression, "values")) {
+    if (!one.is_string()) return invalid_field(field() + ".values", "must be strings");
+    term.values.emplace_back(one.get_string());
+  }
+  if (name == "In") term.op = Operator::in;
+  else if (name == "NotIn") term.op = Operator::not_in;
+  else if (name == "Exists") term.op = Operator::exists;
+  else if (name == "DoesNotExist") term.op = Operator::absent;
+  else return invalid_field(field() + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
+  bool listed = term.op == Operator::in || term.op == Operator::not_in;
+  if (listed && term.values.empty()) return invalid_field(field() + ".values", "must be given for In and NotIn");
+  if (!listed && !term.values.empty()) return invalid_field(field() + ".values", "may not be given for Exists and DoesNotExist");
+  auto good = checked(std::move(term));
+  if (!good) return invalid_field(field(), good.error().text());
+  return good;
+}
+
+Result<void> LabelSelector::read_terms(const json::value& selector, const std::function<void(Term&&)>& take) {
+  for (const auto& [key, wanted] : get_object(selector, "matchLabels")) {
+    Term term = TRY(term_of_label(key, wanted));
+    take(std::move(term));
+  }
+  const json::array& expressions = get_array(selector, "matchExpressions");
+  for (size_t i = 0; i < expressions.size(); i++) {
+    Term term = TRY(term_of_expression(expressions[i], i));
+    take(std::move(term));
+  }
+  return {};
+}
+
 Result<LabelSelector> LabelSelector::from_json(const json::value* value) {
   if (!value || value->is_null()) return nothing();
   LabelSelector selector;
-  for (const auto& [key, wanted] : get_object(*value, "matchLabels")) {
-    auto field = [&] { return "matchLabels." + std::string(key); };
-    if (!wanted.is_string()) return invalid_field(field(), "must be a string");
-    auto term = checked({std::string(key), Operator::in, {std::string(wanted.get_string())}});
-    if (!term) return invalid_field(field(), term.error().text());
-    selector.terms_.push_back(*std::move(term));
-  }
-  const json::array& expressions = get_array(*value, "matchExpressions");
-  selector.terms_.reserve(selector.terms_.size() + expressions.size());
-  for (size_t i = 0; i < expressions.size(); i++) {
-    auto field = [&] { return "matchExpressions[" + std::to_string(i) + "]"; };
-    Term term{std::string(get_string(expressions[i], "key")), Operator::exists, {}};
-    std::string_view name = get_string(expressions[i], "operator");
-    for (const json::value& one : get_array(expressions[i], "values")) {
-      if (!one.is_string()) return invalid_field(field() + ".values", "must be strings");
-      term.values.emplace_back(one.get_string());
-    }
-    if (name == "In") term.op = Operator::in;
-    else if (name == "NotIn") term.op = Operator::not_in;
-    else if (name == "Exists") term.op = Operator::exists;
-    else if (name == "DoesNotExist") term.op = Operator::absent;
-    else return invalid_field(field() + ".operator", quoted(name) + " is not one of In, NotIn, Exists, DoesNotExist");
-    bool listed = term.op == Operator::in || term.op == Operator::not_in;
-    if (listed && term.values.empty()) return invalid_field(field() + ".values", "must be given for In and NotIn");
-    if (!listed && !term.values.empty())
-      return invalid_field(field() + ".values", "may not be given for Exists and DoesNotExist");
-    auto good = checked(std::move(term));
-    if (!good) return invalid_field(field(), good.error().text());
-    selector.terms_.push_back(*std::move(good));
-  }
+  selector.terms_.reserve(get_object(*value, "matchLabels").size() + get_array(*value, "matchExpressions").size());
+  TRY(read_terms(*value, [&](Term&& term) { selector.terms_.push_back(std::move(term)); }));
   selector.index();
   return selector;
+}
+
+Result<bool> LabelSelector::matches_once(const json::value* selector, const json::object& labels) {
+  if (!selector || selector->is_null()) return false;
+  bool matches = true;
+  TRY(read_terms(*selector, [&](Term&& term) { matches = matches && term.holds(labels); }));
+  return matches;
 }
 
 LabelSelector LabelSelector::from_map(const json::object& labels) {

@@ -39,6 +39,8 @@ class LabelSelector {
   static Result<LabelSelector> parse(std::string_view text);
   // Reads a LabelSelector object. Null matches nothing; an empty one matches everything. Errors: invalid, with the field.
   static Result<LabelSelector> from_json(const json::value* selector);
+  // from_json(selector)->matches(labels), for a selector that is used once.
+  static Result<bool> matches_once(const json::value* selector, const json::object& labels);
   // All labels of the map must match. Values that are not strings match nothing.
   static LabelSelector from_map(const json::object& labels);
 
@@ -62,6 +64,9 @@ class LabelSelector {
   };
   friend class LabelSelectorParser;
   static Result<Term> checked(Term term);
+  static Result<Term> term_of_label(std::string_view key, const json::value& wanted);
+  static Result<Term> term_of_expression(const json::value& expression, size_t index);
+  static Result<void> read_terms(const json::value& selector, const std::function<void(Term&&)>& take);  // in their order
   void index();
   std::vector<Term> terms_;
   // For selectors with many terms, to limit the time per object: terms_ is sorted by key, with at most one per key and operator.

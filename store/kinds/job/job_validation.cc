@@ -7,6 +7,7 @@
 #include "store/kinds/job/job_indexes.h"
 #include "store/kinds/job/job_kinds.h"
 #include "store/kinds/workload/workload_validation.h"
+#include "store/object/selector.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
@@ -198,8 +199,8 @@ void check_generated(view::Job job, Findings& out) {
     if (!found) out.required(at, "must be '" + *want + "'");
     else if (*found != json::value(*want)) out.invalid_json(at, json::value(labels), "must be '" + *want + "'");
   }
-  auto parsed = LabelSelector::from_json(selector);
-  if (parsed && !parsed->matches(expected)) out.invalid_json("spec.selector", *selector, "`selector` not auto-generated");
+  auto matches = LabelSelector::matches_once(selector, expected);
+  if (matches && !*matches) out.invalid_json("spec.selector", *selector, "`selector` not auto-generated");
 }
 
 void check_job(const json::value& value, const std::string& path, Findings& out) {
@@ -209,8 +210,8 @@ void check_job(const json::value& value, const std::string& path, Findings& out)
   check_generated(job, out);
   const json::value* selector = spec.selector().pointer();
   if (!selector) out.required("spec.selector");
-  auto parsed = LabelSelector::from_json(selector);
-  if (parsed && spec.pointer()) check_template_labels(spec.raw(), *parsed, "spec", out);
+  auto matches = LabelSelector::matches_once(selector, spec.template_().metadata().labels());
+  if (matches && spec.pointer()) check_template_labels(spec.raw(), *matches, "spec", out);
   int64_t completions = spec.completions();
   if (spec.completion_mode() != "Indexed" || completions <= 0) return;
   std::string host = std::string(job.metadata().name()) + "-" + std::to_string(completions - 1);

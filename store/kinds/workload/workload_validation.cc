@@ -4,11 +4,16 @@
 #include "store/kinds/workload/workload_validation.h"
 
 #include "store/kinds/workload/workload_kinds.h"
+#include "store/object/selector.h"
 #include "store/schema/validate/syntax.h"
 #include "store/schema/views.h"
 
 namespace coracle::schema {
 namespace {
+
+const json::object& template_labels(const json::value& spec) {
+  return view::DeploymentSpec(spec).template_().metadata().labels();
+}
 
 void check_workload_counts(const json::value& spec, const std::string& path, Findings& out) {
   for (std::string_view name : {"replicas", "minReadySeconds", "revisionHistoryLimit"}) {
@@ -61,7 +66,7 @@ void check_controller_spec(const json::value& spec, const std::string& path, Fin
   const json::object& selector = view::ReplicationControllerSpec(spec).selector();
   if (selector.empty()) out.required(sub(path, "selector"));
   if (!view::ReplicationControllerSpec(spec).has_template_()) return out.required(sub(path, "template"));
-  if (!selector.empty()) check_template_labels(spec, LabelSelector::from_map(selector), path, out);
+  if (!selector.empty()) check_template_labels(spec, LabelSelector::from_map(selector).matches(template_labels(spec)), path, out);
   check_endless_template(spec, "ReplicationController", path, out);
 }
 
@@ -114,15 +119,15 @@ void check_selector_and_template(const json::value& spec, std::string_view workl
     out.invalid_json(sub(path, "selector"), *selector, "empty selector is invalid for " + std::string(workload));
     return;
   }
-  auto parsed = LabelSelector::from_json(given ? selector : nullptr);
-  if (parsed) return check_template_labels(spec, *parsed, path, out);
+  auto matches = LabelSelector::matches_once(given ? selector : nullptr, template_labels(spec));
+  if (matches) return check_template_labels(spec, *matches, path, out);
   if (workload == "daemonset") return;  // the selector's errors are sufficient
   out.invalid_json(sub(path, "selector"), *selector, workload == "deployment" ? "invalid label selector" : "");
 }
 
-void check_template_labels(const json::value& spec, const LabelSelector& selector, const std::string& path, Findings& out) {
+void check_template_labels(const json::value& spec, bool matches, const std::string& path, Findings& out) {
+  if (matches) return;
   view::ObjectMeta metadata = view::DeploymentSpec(spec).template_().metadata();
-  if (selector.matches(metadata.labels())) return;
   out.invalid_json(sub(path, "template.metadata.labels"), metadata.has_labels() ? json::value(metadata.labels()) : json::value(),
                    "`selector` does not match template `labels`");
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "store/object/selector.h"
 #include "store/schema/validate/findings.h"
 
 namespace coracle::schema {
@@ -13,7 +12,8 @@ namespace coracle::schema {
 // spec.selector is not empty ("empty selector is invalid for <workload>") and matches the template's labels. An absent selector
 // matches nothing.
 void check_selector_and_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out);
-void check_template_labels(const json::value& spec, const LabelSelector& selector, const std::string& path, Findings& out);
+// `matches`: whether the selector matches the labels of the template.
+void check_template_labels(const json::value& spec, bool matches, const std::string& path, Findings& out);
 // Requires restartPolicy Always and no activeDeadlineSeconds.
 void check_endless_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out);
 

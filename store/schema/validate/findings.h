@@ -59,7 +59,10 @@ class Findings {
 };
 
 inline std::string sub(const std::string& path, std::string_view field) {
-  return path.empty() ? std::string(field) : path + "." + std::string(field);
+  std::string out;
+  out.reserve(path.size() + 1 + field.size());
+  out.append(path).append(path.empty() ? "" : ".").append(field);
+  return out;
 }
 inline std::string item(const std::string& path, size_t index) { return path + "[" + std::to_string(index) + "]"; }
 constexpr size_t kKeyShownMax = 320;  // bytes of a key in a path: more than a qualified name has; limits repetition
