@@ -167,19 +167,24 @@ void set_count(json::object& status, std::string_view name, int64_t count) {
   else status[name] = count;
 }
 
-Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status) {
+Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status, const json::object& annotations) {
   const json::object& whole = object.json().get_object();
   const json::value* present = whole.if_contains("status");
-  if (present ? same_json(*present, status) : status.is_null()) return ObjectPtr();
-  json::object body;  // without the spec, which a status update does not change and which may have megabytes
+  const bool same = present ? same_json(*present, status) : status.is_null();
+  auto is_set = [&](const auto& one) {
+    return one.value().is_string() && object.annotation(one.key()) == one.value().get_string();
+  };
+  if (same && std::ranges::all_of(annotations, is_set)) return ObjectPtr();
+  json::value body = json::object();  // without the spec, which a status update does not change and which may have megabytes
   for (std::string_view name : {"apiVersion", "kind", "metadata"})
-    if (const json::value* value = whole.if_contains(name)) body[name] = *value;
-  body["status"] = std::move(status);
+    if (const json::value* value = whole.if_contains(name)) body.get_object()[name] = *value;
+  for (const auto& [key, value] : annotations) make_object(body, "metadata.annotations")[key] = value;
+  body.get_object()["status"] = std::move(status);
   return client.update(object.kind(), body, {.subresource = "status"}).wrap("write status");
 }
 
-Result<void> write_status(Client& client, const Object& object, json::value status) {
-  TRY(update_status(client, object, std::move(status)));
+Result<void> write_status(Client& client, const Object& object, json::value status, const json::object& annotations) {
+  TRY(update_status(client, object, std::move(status), annotations));
   return {};
 }
 

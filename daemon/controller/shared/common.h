@@ -63,10 +63,11 @@ void drop_condition(json::array& conditions, std::string_view type);
 // Sets a count in a status; removes it if it is 0.
 void set_count(json::object& status, std::string_view name, int64_t count);
 
-// Updates the status subresource and returns the new object; returns null without a request if the status is equal. Errors:
-// conflict if the given object is not the newest.
-Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status);
-Result<void> write_status(Client& client, const Object& object, json::value status);  // the same, if the new object is not needed
+// Updates the status subresource and returns the new object; returns null without a request if nothing changes. `annotations`:
+// what to set of them too, for a kind whose status updates take them. Errors: conflict if the given object is not the newest.
+Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status, const json::object& annotations = {});
+// The same, if the new object is not needed.
+Result<void> write_status(Client& client, const Object& object, json::value status, const json::object& annotations = {});
 
 // A short suffix for a generated name, a hash of `text` in the alphabet of Kubernetes' generated names. `collisions`: the number
 // of earlier names for this text that were taken by other objects.

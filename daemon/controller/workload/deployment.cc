@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deployment: applies the plan of deployment.h and records events.
-//   deployment, its sets, the pods of Recreate ──▶ key ──▶ claim sets ──▶ plan ──▶ steps ──▶ revision ──▶ status
+//   deployment, its sets, the pods of Recreate ──▶ key ──▶ claim sets ──▶ plan ──▶ steps ──▶ status and revision
 #include "daemon/controller/workload/deployment.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include "daemon/controller/controller.h"
 #include "daemon/controller/shared/elapsed.h"
 #include "daemon/controller/workload/pod_control.h"
-#include "store/object/patch.h"
 
 namespace coracle::controller {
 namespace {
@@ -54,8 +53,9 @@ class DeploymentController : public Controller {
     for (const DeploymentStep& step : plan.steps) {
       TRY(apply(*deployment, step));
     }
-    TRY(annotate(*deployment, plan.revision));
-    TRY(write_status_unless_annotated(*deployment, std::move(plan)));
+    json::object revision;  // in the same write: the object may have megabytes
+    if (!plan.revision.empty()) revision[kRevisionAnnotation] = plan.revision;
+    TRY(write_status(client_, *deployment, std::move(plan.status), revision));
     return Outcome{plan.again};
   }
 
@@ -139,24 +139,6 @@ class DeploymentController : public Controller {
     recorder_.normal(deployment, "ScalingReplicaSet",
                      std::string(step.from < step.to ? "Scaled up" : "Scaled down") + " replica set " + set + " from " +
                          std::to_string(step.from) + " to " + std::to_string(step.to));
-  }
-
-  Result<void> annotate(const Object& deployment, const std::string& revision) {
-    if (revision.empty() || deployment.annotation(kRevisionAnnotation) == revision) return {};
-    json::value patch = {{"metadata", {{"annotations", {{kRevisionAnnotation, revision}}}}}};
-    TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch).wrap("write revision"));
-    return {};
-  }
-
-  // If the revision annotation was just written, the Deployment's event triggers another sync with the new resourceVersion. Until
-  // then the status is patched without one.
-  Result<void> write_status_unless_annotated(const Object& deployment, DeploymentPlan&& plan) {
-    bool annotated = !plan.revision.empty() && deployment.annotation(kRevisionAnnotation) != plan.revision;
-    if (!annotated) return write_status(client_, deployment, std::move(plan.status));
-    json::value before = view::Deployment(deployment).status().members(), after = std::move(plan.status);
-    json::value patch = {{"status", make_merge_patch(before, after)}};  // counts that are zero now are removed
-    TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch, {.subresource = "status"}).wrap("write status"));
-    return {};
   }
 
   Client& client_;

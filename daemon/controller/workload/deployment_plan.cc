@@ -144,7 +144,7 @@ class DeploymentPlanner {
     const bool same = spec.has_replicas() && from == size && spec.min_ready_seconds() == min_ready &&
                       same_json(view::ReplicaSet(*set).metadata().annotations(), annotations);
     if (same) return false;
-    json::value body = set->json();
+    json::value body = changeable_copy(*set);
     make(body, "spec.replicas") = size;
     make(body, "metadata.annotations") = std::move(annotations);
     if (min_ready) make(body, "spec.minReadySeconds") = min_ready;
@@ -172,25 +172,24 @@ class DeploymentPlanner {
   void create_new() {
     int64_t collisions = deployment_.status().collision_count();
     std::string hash = template_hash(wanted_template(), collisions);
-    json::value pod_template = wanted_template();
-    make_object(pod_template, "metadata.labels")[kHashLabel] = hash;
-    json::value selector = deployment_.spec().selector().raw();
-    make_object(selector, "matchLabels")[kHashLabel] = hash;
-    std::string revision = new_revision();
-    json::object spec{{"replicas", new_size()}, {"selector", std::move(selector)}};
-    if (int64_t min_ready = deployment_.spec().min_ready_seconds()) spec["minReadySeconds"] = min_ready;
-    spec["template"] = pod_template;
-    json::value body = {{"apiVersion", "apps/v1"},
-                        {"kind", "ReplicaSet"},
-                        {"metadata",
-                         {{"name", object_.name() + "-" + hash},
-                          {"namespace", object_.ns()},
-                          {"labels", view::PodTemplateSpec(pod_template).metadata().labels()},
-                          {"annotations", annotations_for(nullptr, true, revision)},
-                          {"ownerReferences", json::array{controller_reference(object_)}}}},
-                        {"spec", std::move(spec)}};
-    plan_.revision = revision;
     created_name_ = object_.name() + "-" + hash;
+    plan_.revision = new_revision();
+    json::object metadata{{"name", created_name_},
+                          {"namespace", object_.ns()},
+                          {"annotations", annotations_for(nullptr, true, plan_.revision)},
+                          {"ownerReferences", json::array{controller_reference(object_)}}};
+    // The parts of the spec are copied once, into their places: they may have megabytes.
+    json::value body({{"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"}, {"metadata", std::move(metadata)}},
+                     body_memory(object_.text()));
+    json::object& spec = make_object(body, "spec");
+    spec["replicas"] = new_size();
+    if (int64_t min_ready = deployment_.spec().min_ready_seconds()) spec["minReadySeconds"] = min_ready;
+    spec["selector"] = deployment_.spec().selector().raw();
+    spec["template"] = wanted_template();
+    make_object(body, "spec.selector.matchLabels")[kHashLabel] = hash;
+    json::object& labels = make_object(body, "spec.template.metadata.labels");
+    labels[kHashLabel] = hash;
+    make_object(body, "metadata.labels") = labels;
     plan_.steps.push_back({DeploymentStep::What::create, nullptr, std::move(body), 0, new_size()});
   }
 

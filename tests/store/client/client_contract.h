@@ -230,8 +230,13 @@ TEST_P(ClientContract, status_is_apart_from_the_rest) {
   ObjectPtr main = MUST(client().update(kPod, both));
   EXPECT_NE(get_string(main->json(), "status.phase"), "Running");
   EXPECT_EQ(main->label("x"), "y");
-  ObjectPtr status = MUST(client().update(kPod, changed(*main, "status.phase", "Running"), {"status", "", false}));
+  both = changed(*main, "status.phase", "Running");
+  make(both, "metadata.annotations") = json::object{{"a", "b"}};  // of most kinds: as in Kubernetes
+  make(both, "spec").get_object().clear();
+  ObjectPtr status = MUST(client().update(kPod, both, {"status", "", false}));
   EXPECT_EQ(get_string(status->json(), "status.phase"), "Running");
+  EXPECT_EQ(status->annotation("a"), "b");
+  EXPECT_EQ(get_array(status->json(), "spec.containers"), get_array(main->json(), "spec.containers"));
   EXPECT_EQ(get_int(status->json(), "metadata.generation"), generation);
   json::value patch = *parse_json(R"({"status":{"reason":"Tested"}})");
   status = MUST(client().patch(kPod, key("p"), PatchType::merge, patch, {"status", "", false}));

@@ -262,7 +262,7 @@ Result<ObjectPtr> FakeClient::State::replace(Store& store, const Kind& kind, con
   json::value wanted = body;
   if (subresource == "status" || subresource == "approval") {
     wanted = old;
-    copy_member(wanted, body, "status");
+    for (const char* written : {"status", "metadata.annotations"}) copy_member(wanted, body, written);
   } else if (subresource == "scale") {
     wanted = old;
     copy_member(wanted, body, "spec.replicas");
