@@ -383,6 +383,17 @@ void restore(json::object& object, const json::object& before, F&& keeps) {
   if (std::ranges::any_of(object, is_new)) erase_members_if(object, is_new);
 }
 
+// What a status update has to say of `body`, with room for the rest: a component's has no spec, which may have megabytes.
+json::value status_part(json::value body, const Object& old) {
+  const json::object& before = old.json().get_object();
+  const json::value *now = body.get_object().if_contains("spec"), *then = before.if_contains("spec");
+  if (!then || (now && same_text(*now, *then))) return body;
+  json::value part(json::object_kind, body_memory(old.text()));
+  for (std::string_view name : {"metadata", "status"})
+    if (const json::value* value = body.get_object().if_contains(name)) part.get_object()[name] = *value;
+  return part;
+}
+
 schema::Manager applier_of(const schema::KindInfo& stored, const Writer& writer, std::string_view subresource, bool force) {
   schema::Manager manager = manager_of(writer, subresource, force);
   std::copy_if(std::begin(kBesideStatus), std::end(kBesideStatus), std::back_inserter(manager.beside_status),
@@ -655,13 +666,15 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
   const json::value& before = old.json();
   if (target.subresource == "status" || target.subresource == "approval") {
     const bool has_managed_fields = metadata_of(body).has_managed_fields();
-    restore(body.get_object(), before.get_object(), [](std::string_view name) { return name == "metadata" || name == "status"; });
-    restore(make_metadata(body), metadata_of(before).members(), [&](std::string_view name) {
+    json::value whole = status_part(std::move(body), old);
+    restore(whole.get_object(), before.get_object(),
+            [](std::string_view name) { return name == "metadata" || name == "status"; });
+    restore(make_metadata(whole), metadata_of(before).members(), [&](std::string_view name) {
       if (name == "managedFields") return has_managed_fields;
       return std::ranges::find(kBesideStatus, name) != std::end(kBesideStatus) && status_takes(target.stored(), name);
     });
-    if (target.strategy.divide_status) target.strategy.divide_status(body, before, target.subresource, clock_.now());
-    return body;
+    if (target.strategy.divide_status) target.strategy.divide_status(whole, before, target.subresource, clock_.now());
+    return whole;
   }
   if (target.subresource == "finalize") {
     json::value out(before, body.storage());
