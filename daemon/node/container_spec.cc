@@ -170,10 +170,12 @@ class SpecMaker {
         if (name == "ALL") held.clear();
         std::erase(held, name);
       }
-      std::set<std::string> known(held.begin(), held.end());  // a pod may name very many
-      for (const auto& text : added) {                        // so "drop ALL, add X" results in X
+      for (const auto& text : added) {  // so "drop ALL, add X" results in X
         std::string name = capability_name(text);
-        if (name != "ALL" && known.insert(name).second) held.push_back(std::move(name));
+        if (name == "ALL" || std::ranges::find(held, name) != held.end()) continue;
+        const bool is_known = std::ranges::find(kCapabilities, name) != kCapabilities.end();
+        held.push_back(std::move(name));
+        if (!is_known) break;  // the runtime refuses it: of very many, the first one is sufficient
       }
     }
     capabilities->bounding = capabilities->effective = capabilities->permitted = held;
