@@ -321,13 +321,13 @@ std::optional<int64_t> run_as_user(const json::value& pod, const json::value& co
 }
 
 std::string container_path(std::string_view path) {
-  std::vector<std::string> parts;
+  std::string out;
   for (std::string_view part : split(path, '/')) {
     if (part.empty() || part == ".") continue;
-    if (part != "..") parts.emplace_back(part);
-    else if (!parts.empty()) parts.pop_back();
+    if (part != "..") out.append("/").append(part);
+    else if (!out.empty()) out.erase(out.rfind('/'));
   }
-  return "/" + join(parts, "/");
+  return out.empty() ? "/" : out;
 }
 
 std::array<std::string, 4> managed_places(const json::value& container) {
