@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <set>
+#include <source_location>
 #include <utility>
 
 #include "runtime/base/clock.h"
@@ -88,6 +89,20 @@ class Disk::Copy {
   }
   const std::string path_;
   std::optional<Database> database_;
+};
+
+// The caller's turn with the connection, which is not thread-safe. Ends the process if another thread has it: two of them would
+// destroy SQLite's memory, and maybe the file.
+class Disk::Use {
+ public:
+  explicit Use(Disk& disk, std::source_location where = std::source_location::current()) : disk_(disk) {
+    if (disk_.in_use_.exchange(true)) bug("Disk", "two threads use the store's file at once", where);
+  }
+  ~Use() { disk_.in_use_ = false; }
+  Use(const Use&) = delete;
+
+ private:
+  Disk& disk_;
 };
 
 Disk::Disk(std::string path, const char* vfs) : path_(std::move(path)), vfs_(vfs), checkpoint_at_(kLogPages) {}
@@ -189,6 +204,7 @@ Result<void> Disk::write_rows(const std::vector<Row>& rows, std::optional<Revisi
 }
 
 Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> reserve) {
+  Use use(*this);
   if (!file_) TRY(open_late().wrap("write to the store"));
   auto done = write_rows(rows, reserve);
   if (!done) {
@@ -208,6 +224,7 @@ bool Disk::log_is_long() const { return file_ && !frozen_log_bytes_max_ && log_p
 bool Disk::log_is_too_long() const { return log_is_long() && log_pages_ >= kLogPagesMax; }
 
 void Disk::checkpoint() {
+  Use use(*this);
   auto done = file_->database.execute("PRAGMA wal_checkpoint(PASSIVE)");
   if (done) log_pages_ = 0;
   checkpoint_at_ = log_pages_ + kLogPages;
@@ -216,6 +233,7 @@ void Disk::checkpoint() {
 Result<void> Disk::mark_clean(Revision revision) { return commit({}, revision); }
 
 Result<void> Disk::freeze(uint64_t log_bytes_max) {
+  Use use(*this);
   if (!file_) return read_only();
   Database& database = file_->database;
   Statement checkpoint = TRY(database.prepare("PRAGMA wal_checkpoint(FULL)"));
@@ -253,6 +271,7 @@ std::vector<std::string> Disk::check(bool frozen, const std::function<void(int64
   // A second connection would not see what is only in the log.
   auto look_anyhow = [&]() -> Result<void> {
     if (!frozen) {
+      Use use(*this);
       TRY(file_->database.execute("PRAGMA shrink_memory"));
       return look(file_->database);
     }
@@ -265,6 +284,7 @@ std::vector<std::string> Disk::check(bool frozen, const std::function<void(int64
 }
 
 Result<Disk::Size> Disk::size() {
+  Use use(*this);
   if (!file_) return read_only();
   int64_t page = TRY(file_->database.query_integer("PRAGMA page_size"));
   int64_t pages = TRY(file_->database.query_integer("PRAGMA page_count"));
@@ -273,6 +293,7 @@ Result<Disk::Size> Disk::size() {
 }
 
 Result<void> Disk::compact() {
+  Use use(*this);
   if (!file_) return read_only();
   TRY(file_->database.execute("VACUUM").wrap("compact the store"));
   return file_->database.execute("PRAGMA wal_checkpoint(TRUNCATE)").wrap("compact the store");

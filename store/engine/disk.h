@@ -84,12 +84,14 @@ class Disk {
     Statement begin, put, drop, mark, commit;
   };
   class Copy;
+  class Use;
   Disk(std::string path, const char* vfs);
   static Result<File> open_file(const std::string& path, const char* vfs);
   Result<void> open_late();
   Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
   const std::string path_;
   const char* const vfs_;
+  std::atomic<bool> in_use_ = false;
   int log_pages_ = 0;                             // at the last commit, since the last checkpoint
   int checkpoint_at_;                             // with so many it is due
   std::optional<File> file_;                      // none: the disk is read-only

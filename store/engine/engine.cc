@@ -206,7 +206,7 @@ Engine::~Engine() {
   state_->flusher.request_stop();
   state_->flusher.join();
   auto flushed = flush();
-  if (flushed) flushed = state_->disk->mark_clean(state_->last);
+  if (flushed) in_turn([&] { flushed = state_->disk->mark_clean(state_->last); });  // a long log may be going into the file
   if (!flushed)
     log_warning("store", "the last writes of status, leases and events are not on the disk", {{"why", flushed.error().text()}});
   state_->broadcaster.stop(Error(Code::unavailable, "the store is closing"));

@@ -9,9 +9,8 @@
 // state of some revision. A write is:
 //   durable  synced to the disk (WAL, synchronous FULL, one transaction for all waiting writers) before it is acknowledged or
 //            visible;
-//   soft     visible at once, on the disk within Options::soft_delay or with the next durable write, whichever is first. An
-//   object
-//            of a quarter of a megabyte or more goes to the disk before that, if the disk takes it;
+//   soft     visible at once, on the disk within Options::soft_delay or with the next durable write, whichever is first. Objects
+//            of a quarter of a megabyte and more go there before that, if the disk takes them;
 //   lazy     as soft, within Options::lazy_delay: for data that may be lost in a crash (a lease);
 //   passing  visible at once, on the disk with the next write that goes there or when the engine closes, and never by itself:
 //            for data that is written again within seconds (a lease's renewal).

@@ -578,6 +578,25 @@ TEST_F(EngineOnSlowDisk, a_large_soft_write_does_not_need_the_disk) {
   EXPECT_EQ(rows_of_a_copy(), 2u);
 }
 
+// The engine closes at the moment when a long log should go into the file. (Disk ends the process otherwise.)
+TEST_F(EngineOnSlowDisk, one_thread_at_a_time_uses_the_file) {
+  put("first", std::string(2'900'000, 'x'));
+  disk.hold_syncs(true);
+  std::jthread second([&] { put("second", std::string(2'900'000, 'x')); });  // with the first: more than 1400 pages
+  while (disk.held_syncs() == 0) std::this_thread::yield();
+  std::jthread goes_on([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the engine waits for its turn to close
+    disk.set_delay(std::chrono::milliseconds(20));
+    disk.hold_syncs(false);
+  });
+  close();
+  second.join(), goes_on.join();
+  disk.set_delay({});
+  reopen();
+  EXPECT_EQ(names().size(), 2u);
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+}
+
 TEST_F(EngineTest, one_file_has_one_engine) {
   auto second = Engine::open(path(), options_);
   ASSERT_FALSE(second);
