@@ -14,6 +14,8 @@ A line of the table is a command, as a shell splits it; " < FILE" gives it a sta
 may be absent.
 "@KEY" before a command: the difference that KNOWN explains. It has to exist. The exit codes may differ only where
 OTHER_CODE has the key. A program that does not end in time, or that a signal ends, fails the part whatever the other one does.
+"~" before a command: kubectl prints the lines in the order of a Go map, which is another one each time; they are sorted before they
+are compared.
 --all shows each difference whole.
 
 Exit code: 0, or FAILED if a test failed. Anything else (1 is Python's own, of an exception) means that the comparison broke off.
@@ -61,7 +63,7 @@ FAILED = 3          # our own exit code
 # They need pods that run, or controllers; and of two autoscalers that kubectl 1.36 makes in v1 none comes to be.
 LEFT_OUT_AT_PEER = re.compile(r"(logs|exec|attach|port-forward|cp|debug|run|wait|drain|rollout status|autoscale)\b")
 
-TRIES = 3           # ages and the order of Go's maps differ from run to run
+TRIES = 3           # ages differ from run to run
 SHOWN_LINES = 30    # of one difference
 DIFFERENCES = 60    # shown in one part
 LIMIT_SECONDS = 180  # of one command
@@ -93,6 +95,8 @@ class Line:
         self.key_at_peer = ""
         known = re.match(r"@([\w-]+) +(.*)", text)
         self.key, command = known.groups() if known else ("", text)
+        self.in_any_order = command.startswith("~ ")
+        command = command.removeprefix("~ ")
         words = shlex.split(command)
         self.input = None
         if len(words) > 2 and words[-2] == "<":
@@ -145,7 +149,10 @@ class Client:
         messages = [text for text in done.stderr.decode(errors="replace").split("\n") if "memcache.go" not in text]
         warnings = sorted(text for text in messages if text.startswith("Warning: "))  # kubectl has them in the order of a Go map
         errors = "\n".join(warnings + [text for text in messages if not text.startswith("Warning: ")])
-        return (done.returncode, self.normal(done.stdout.decode(errors="replace")), self.normal(errors))
+        output = self.normal(done.stdout.decode(errors="replace"))
+        if line.in_any_order:
+            output = "".join(sorted(output.splitlines(keepends=True)))
+        return (done.returncode, output, self.normal(errors))
 
     def normal(self, text):
         text = re.sub(rf"\boutputs-{self.letter}\b", "NAMESPACE", text)
