@@ -126,7 +126,8 @@ Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vf
 }
 
 Result<Disk::File> Disk::open_file(const std::string& path, const char* vfs) {
-  Database database = TRY(Database::open(path, vfs));
+  auto log = std::make_unique<LogBuffer>(vfs);
+  Database database = TRY(Database::open(path, log->vfs()));
   // The directory and the files are private: the log and its index inherit the mode of the main file.
   std::error_code ignored;
   std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
@@ -137,8 +138,8 @@ Result<Disk::File> Disk::open_file(const std::string& path, const char* vfs) {
   Statement mark = TRY(database.prepare("UPDATE marks SET reserved=? WHERE id=1").wrap(path));
   Statement commit = TRY(database.prepare("COMMIT").wrap(path));
   Fd raw(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // fails if a test's VFS has the file elsewhere
-  return File{std::move(raw),  std::move(database), std::move(begin), std::move(put),
-              std::move(drop), std::move(mark),     std::move(commit)};
+  return File{std::move(log), std::move(raw),  std::move(database), std::move(begin),
+              std::move(put), std::move(drop), std::move(mark),     std::move(commit)};
 }
 
 // Tries to open the file when the disk may have become writable.

@@ -20,6 +20,7 @@
 #include "runtime/base/fd.h"
 #include "runtime/base/units.h"
 #include "store/engine/kinds.h"
+#include "store/engine/log_buffer.h"
 #include "store/engine/sqlite.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
@@ -79,6 +80,7 @@ class Disk {
 
  private:
   struct File {
+    std::unique_ptr<LogBuffer> log;
     Fd raw;  // the same file, for posix_fadvise. Closed last: closing it would release SQLite's locks
     Database database;
     Statement begin, put, drop, mark, commit;

@@ -597,6 +597,13 @@ TEST_F(EngineOnSlowDisk, one_thread_at_a_time_uses_the_file) {
   EXPECT_EQ(engine().check(), std::vector<std::string>());
 }
 
+TEST_F(EngineOnSlowDisk, a_large_write_takes_few_writes_of_the_log) {
+  put("small", "1");
+  const size_t before = disk.writes();
+  put("large", std::string(2 << 20, 'x'));
+  EXPECT_LT(disk.writes() - before, 50u) << "it has 512 pages";
+}
+
 TEST_F(EngineTest, one_file_has_one_engine) {
   auto second = Engine::open(path(), options_);
   ASSERT_FALSE(second);

@@ -33,6 +33,12 @@ int slow_sync(sqlite3_file* file, int flags) {
   return methods.disk->sync() ? methods.real->xSync(file, flags) : SQLITE_IOERR_FSYNC;
 }
 
+int counted_write(sqlite3_file* file, const void* bytes, int amount, sqlite3_int64 offset) {
+  const auto& methods = *reinterpret_cast<const SlowDisk::Methods*>(file->pMethods);
+  methods.disk->write();
+  return methods.real->xWrite(file, bytes, amount, offset);
+}
+
 int slow_read(sqlite3_file* file, void* into, int amount, sqlite3_int64 offset) {
   const auto& methods = *reinterpret_cast<const SlowDisk::Methods*>(file->pMethods);
   methods.disk->read();
@@ -49,6 +55,7 @@ int slow_open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags,
   if (!methods) {
     methods = std::make_unique<SlowDisk::Methods>(SlowDisk::Methods{*file->pMethods, file->pMethods, slow.disk});
     methods->methods.xSync = slow_sync;
+    methods->methods.xWrite = counted_write;
     if (reads) methods->methods.xRead = slow_read;
   }
   file->pMethods = &methods->methods;

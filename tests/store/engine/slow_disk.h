@@ -21,7 +21,8 @@ class SlowDisk {
 
   void set_delay(std::chrono::milliseconds for_each_sync) { delay_ = for_each_sync; }
   void set_failing(bool failing) { failing_ = failing; }
-  size_t syncs() const { return syncs_; }  // since the start, also failed ones
+  size_t syncs() const { return syncs_; }    // since the start, also failed ones
+  size_t writes() const { return writes_; }  // since the start
   // While true, syncs wait: a minute at most, and then none waits any more, so that a test fails and does not hang.
   void hold_syncs(bool held) {
     hold_syncs_.with([&](bool& now) { now = held; });
@@ -36,6 +37,7 @@ class SlowDisk {
   struct Methods;
   struct Vfs;
   bool sync();  // waits, and returns whether the sync succeeds
+  void write() { ++writes_; }
   void read();
 
  private:
@@ -43,7 +45,7 @@ class SlowDisk {
   std::atomic<std::chrono::milliseconds> delay_;
   std::atomic<bool> failing_ = false, hold_ = false;
   Guarded<bool> hold_syncs_{false};
-  std::atomic<size_t> syncs_ = 0, held_ = 0, held_syncs_ = 0;
+  std::atomic<size_t> syncs_ = 0, writes_ = 0, held_ = 0, held_syncs_ = 0;
   std::unique_ptr<Vfs> registered_;
 };
 
