@@ -520,8 +520,7 @@ TEST_F(EngineOnSlowDisk, large_writes_are_committed_one_by_one) {
   std::vector<std::jthread> others;
   for (int i = 0; i < 3; i++)
     others.emplace_back([&, i] { put("large" + std::to_string(i), std::string(2'500'000, 'x'), Durability::soft); });
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(50));  // if they are not in the queue by then, they are alone all the same
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // those that come later are committed alone all the same
   disk.hold_syncs(false);
   first.join(), others.clear();
   EXPECT_GE(disk.syncs() - syncs_before, 3u);

@@ -95,8 +95,8 @@ bool SlowDisk::sync() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   const auto is_free = [](bool held) { return !held; };
   if (!hold_syncs_.wait_until({}, end, is_free, is_free)) hold_syncs(false);
-  std::this_thread::sleep_for(delay_.load());
   --held_syncs_;
+  std::this_thread::sleep_for(delay_.load());
   return !failing_;
 }
 
