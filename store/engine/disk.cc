@@ -300,4 +300,9 @@ Result<void> Disk::compact() {
   return file_->database.execute("PRAGMA wal_checkpoint(TRUNCATE)").wrap("compact the store");
 }
 
+void Disk::release_memory() {
+  Use use(*this);
+  if (file_) file_->database.release_memory();
+}
+
 }  // namespace coracle::engine

@@ -74,9 +74,7 @@ class Disk {
   Result<Size> size();
   // Rewrites the file without unused pages. Writes twice the remaining size. Not while it is frozen.
   Result<void> compact();
-  void release_memory() {
-    if (file_) file_->database.release_memory();
-  }
+  void release_memory();
 
  private:
   struct File {
